@@ -1,0 +1,96 @@
+"""The records of a call stream, as the reader yields them.
+
+One *step* is one turn of the machine: a call, the entry of a call that has to wait, a turn of the pacer, the expiry of
+a wait, the end of a thread. Steps stand in the total order in which the machine made them. ``Exit`` records follow the
+step that released the wait. ``effects`` are what passed through the host port during the step, in order.
+"""
+
+from typing import Any, NamedTuple
+
+
+class Payload(NamedTuple):
+    """Reference to bytes that crossed between host and device.
+
+    ``content`` is set when the bytes stand in the record (short ones); ``digest`` (XXH3-128, 16 bytes) when they are
+    named by hash, stored or not; neither when the trace was recorded with ``--payload none``.
+    """
+
+    size: int
+    digest: bytes | None
+    content: bytes | None
+
+
+class Effect(NamedTuple):
+    """``kind`` is one of read, write, move, fill, alloc, file; ``ok`` False when the host range could not be accessed."""
+
+    kind: str
+    ok: bool
+    payload: Payload | None = None  # read, write, move, file
+    region: int = 0  # alloc: ordinal of the new pinned region, 0 when the host had no memory
+
+
+class Call(NamedTuple):
+    """A call that returned without waiting. ``ins`` has one wire value per C parameter, ``outs`` one per output."""
+
+    number: int  # calls are numbered from 0 in the order of their entry
+    thread: int
+    time: int  # monotonic nanoseconds since the stream began
+    function: str
+    ret: Any
+    ins: tuple[Any, ...]
+    outs: tuple[Any, ...]
+    effects: tuple[Effect, ...]
+    supported: bool = True
+
+
+class Enter(NamedTuple):
+    """A call that has to wait; its result stands in the Exit with the same number."""
+
+    number: int
+    thread: int
+    time: int
+    function: str
+    ins: tuple[Any, ...]
+    effects: tuple[Effect, ...]
+
+
+class Exit(NamedTuple):
+    """The end of a wait, caused by the step before it."""
+
+    number: int
+    thread: int
+    function: str
+    ret: Any
+    outs: tuple[Any, ...]
+
+
+class Pace(NamedTuple):
+    """A turn of the pacer: work that became due while no call was made."""
+
+    time: int
+    effects: tuple[Effect, ...]
+
+
+class Expire(NamedTuple):
+    """The real-time limit of a thread's wait ran out."""
+
+    thread: int
+    time: int
+    effects: tuple[Effect, ...]
+
+
+class ThreadEnd(NamedTuple):
+    """A thread that had called ended."""
+
+    thread: int
+    time: int
+
+
+class Note(NamedTuple):
+    """An optional record about the host (raw addresses, process ids, times of day); comparison ignores it."""
+
+    topic: str
+    value: Any
+
+
+Record = Call | Enter | Exit | Pace | Expire | ThreadEnd | Note

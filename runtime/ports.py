@@ -1,0 +1,52 @@
+"""What the machine asks of the world outside it: the ports.
+
+The machine is sans-IO. Everything it learns from the host beyond the arguments and the time of a call passes
+through :class:`HostPort`, so that a recorder can keep it and a replayer can give it back. The live port touches
+the memory of the program; the replay port answers from the trace. An answer that does not come through here, and
+is neither an argument nor the time, is an input that replay cannot reproduce: a defect.
+"""
+
+from typing import Protocol
+
+
+class DeviceStore(Protocol):
+    """The bytes behind the address range of one device, zero until written.
+
+    ``view`` is one flat writable byte view of ``span`` bytes; offset 0 is the first address of the device's range.
+    """
+
+    view: memoryview
+
+    def discard(self, offset: int, size: int) -> None:
+        """Give the pages of a freed range back to the system; they read as zero afterwards."""
+
+
+class HostPort(Protocol):
+    """Everything of the host that can influence a result. Addresses are plain integers."""
+
+    def device_base(self, span: int) -> int:
+        """Reserve ``span`` bytes of address space that the host can neither read nor write; return its first address."""
+
+    def device_store(self, device: int, span: int) -> DeviceStore:
+        """Make the backing of one device's address range (called on the first allocation there)."""
+
+    def read(self, address: int, into: memoryview) -> bool:
+        """Copy ``len(into)`` bytes from host memory at ``address``. False: the range is not readable, nothing defined."""
+
+    def write(self, address: int, data: memoryview) -> bool:
+        """Copy ``data`` to host memory at ``address``. False: the range is not writable."""
+
+    def move(self, destination: int, source: int, size: int) -> bool:
+        """Copy between two host ranges that may overlap. False: one of them is not accessible."""
+
+    def fill(self, address: int, value: int, size: int) -> bool:
+        """Set ``size`` bytes of host memory to the byte ``value``. False: the range is not writable."""
+
+    def pinned_alloc(self, size: int) -> int:
+        """Page-aligned host memory for the program; 0 when the host has none."""
+
+    def pinned_free(self, address: int) -> None:
+        """Release what :meth:`pinned_alloc` gave."""
+
+    def file(self, path: bytes) -> bytes | None:
+        """Content of a file that an argument names; None when it cannot be opened."""
