@@ -1,0 +1,201 @@
+"""What a header cannot say about a function: the role of every parameter, and how the call behaves.
+
+One line per parameter, under its C name and in the order of the prototype; the model checks both. ``BLOCKS``: the call
+may wait for something other than the snapshot lock. ``CONTEXT``: without a current context the call answers 107002.
+The sources are the sections of the semantics that the headings name. A function that is not here has the roles that
+its C types imply, and raw pointers.
+"""
+
+from typing import Final, NamedTuple
+
+from cannery.runtime.api.roles import (
+    Address,
+    AddressOut,
+    CreatedHandle,
+    CString,
+    Handle,
+    HandleOut,
+    OutScalar,
+    Raw,
+    ReleasedHandle,
+    Role,
+    Scalar,
+)
+
+BLOCKS: Final = "blocks"
+CONTEXT: Final = "context"
+
+
+class Annotation(NamedTuple):
+    name: str
+    can_block: bool
+    needs_context: bool
+    roles: dict[str, Role]
+
+
+class call:  # noqa: N801 - reads as the head of a declaration: call(name, behaviour)(parameter=role)
+    """First half of an :class:`Annotation`, apart from the second so that any parameter name is free."""
+
+    def __init__(self, name: str, *behaviour: str) -> None:
+        self.name = name
+        self.behaviour = behaviour
+
+    def __call__(self, **roles: Role) -> Annotation:
+        return Annotation(self.name, BLOCKS in self.behaviour, CONTEXT in self.behaviour, roles)
+
+
+ANNOTATIONS: Final = (
+    # 4. Initialisation, device, context; 0.2 for the last error
+    call("aclInit")(
+        configPath=CString(),
+    ),
+    call("aclFinalize")(),
+    call("aclGetRecentErrMsg")(),
+    call("aclrtPeekAtLastError")(
+        level=Scalar("aclrtLastErrLevel"),
+    ),
+    call("aclrtGetLastError")(
+        level=Scalar("aclrtLastErrLevel"),
+    ),
+    call("aclrtSetDevice")(
+        deviceId=Scalar("int32_t"),
+    ),
+    call("aclrtResetDevice")(
+        deviceId=Scalar("int32_t"),
+    ),
+    call("aclrtGetDevice", CONTEXT)(
+        deviceId=OutScalar("int32_t"),
+    ),
+    call("aclrtGetDeviceCount")(
+        count=OutScalar("uint32_t"),
+    ),
+    call("aclrtGetSocName")(),
+    call("aclrtGetRunMode")(
+        runMode=OutScalar("aclrtRunMode"),
+    ),
+    call("aclrtCreateContext")(
+        context=CreatedHandle("context"),
+        deviceId=Scalar("int32_t"),
+    ),
+    call("aclrtDestroyContext")(
+        context=ReleasedHandle("context"),
+    ),
+    call("aclrtSetCurrentContext")(
+        context=Handle("context"),
+    ),
+    call("aclrtGetCurrentContext", CONTEXT)(
+        context=HandleOut("context"),
+    ),
+    call("aclrtSynchronizeDevice", BLOCKS, CONTEXT)(),
+    # 5. Streams; 10a for what needs a context
+    call("aclrtCreateStream", CONTEXT)(
+        stream=CreatedHandle("stream"),
+    ),
+    call("aclrtDestroyStream", BLOCKS, CONTEXT)(
+        stream=ReleasedHandle("stream"),
+    ),
+    call("aclrtSynchronizeStream", BLOCKS, CONTEXT)(
+        stream=Handle("stream"),
+    ),
+    call("aclrtSynchronizeStreamWithTimeout", BLOCKS, CONTEXT)(
+        stream=Handle("stream"),
+        timeout=Scalar("int32_t"),
+    ),
+    call("aclrtStreamQuery", CONTEXT)(
+        stream=Handle("stream"),
+        status=OutScalar("aclrtStreamStatus"),
+    ),
+    # 3. Memory. An asynchronous copy of pageable memory waits for its stream.
+    call("aclrtMalloc", CONTEXT)(
+        devPtr=AddressOut("device", "size"),
+        size=Scalar("size_t"),
+        policy=Scalar("aclrtMemMallocPolicy"),
+    ),
+    call("aclrtFree")(
+        devPtr=Address("device", access="release"),
+    ),
+    call("aclrtMallocHost", CONTEXT)(
+        hostPtr=AddressOut("host", "size"),
+        size=Scalar("size_t"),
+    ),
+    call("aclrtFreeHost")(
+        hostPtr=Address("host", access="release"),
+    ),
+    call("aclrtMemset", CONTEXT)(
+        devPtr=Address("any", "count", "write"),
+        maxCount=Scalar("size_t"),
+        value=Scalar("int32_t"),
+        count=Scalar("size_t"),
+    ),
+    call("aclrtMemcpy", CONTEXT)(
+        dst=Address("any", "count", "write"),
+        destMax=Scalar("size_t"),
+        src=Address("any", "count", "read"),
+        count=Scalar("size_t"),
+        kind=Scalar("aclrtMemcpyKind"),
+    ),
+    call("aclrtMemcpyAsync", BLOCKS, CONTEXT)(
+        dst=Address("any", "count", "write"),
+        destMax=Scalar("size_t"),
+        src=Address("any", "count", "read"),
+        count=Scalar("size_t"),
+        kind=Scalar("aclrtMemcpyKind"),
+        stream=Handle("stream"),
+    ),
+    call("aclrtGetMemInfo", CONTEXT)(
+        attr=Scalar("aclrtMemAttr"),
+        free=OutScalar("size_t"),
+        total=OutScalar("size_t"),
+    ),
+    # 1. Events. A record waits while no event id is free (1.7).
+    call("aclrtCreateEvent", CONTEXT)(
+        event=CreatedHandle("event"),
+    ),
+    call("aclrtCreateEventWithFlag", CONTEXT)(
+        event=CreatedHandle("event"),
+        flag=Scalar("uint32_t"),
+    ),
+    call("aclrtCreateEventExWithFlag", CONTEXT)(
+        event=CreatedHandle("event"),
+        flag=Scalar("uint32_t"),
+    ),
+    call("aclrtDestroyEvent")(
+        event=ReleasedHandle("event"),
+    ),
+    call("aclrtRecordEvent", BLOCKS, CONTEXT)(
+        event=Handle("event"),
+        stream=Handle("stream"),
+    ),
+    call("aclrtStreamWaitEvent", CONTEXT)(
+        stream=Handle("stream"),
+        event=Handle("event"),
+    ),
+    call("aclrtQueryEventStatus")(
+        event=Handle("event"),
+        status=OutScalar("aclrtEventRecordedStatus"),
+    ),
+    call("aclrtSynchronizeEvent", BLOCKS)(
+        event=Handle("event"),
+    ),
+    call("aclrtEventElapsedTime")(
+        ms=OutScalar("float"),
+        startEvent=Handle("event"),
+        endEvent=Handle("event"),
+    ),
+    # The log: the exports format the text, so that what arrives as fmt is complete.
+    call("aclAppLog")(
+        logLevel=Scalar("aclLogLevel"),
+        func=CString(),
+        file=CString(),
+        line=Scalar("uint32_t"),
+        fmt=CString(),
+    ),
+    call("aclAppLogWithArgs")(
+        logLevel=Scalar("aclLogLevel"),
+        func=CString(),
+        file=CString(),
+        line=Scalar("uint32_t"),
+        fmt=CString(),
+        args=Raw(),
+    ),
+)
