@@ -1,0 +1,211 @@
+"""The host as the trace remembers it: the port that replay gives the machine instead of the program's memory.
+
+The machine asks for the same things in the same order as when the trace was made. Each request takes the next recorded
+effect of the present step: a read gets the recorded bytes, a write is compared with the recorded hash, and what the
+recording has and the machine does not ask for, or the other way round, is a difference.
+"""
+
+import mmap
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import xxhash
+
+from cannery.recorder.records import Effect, Payload
+
+_MAP_NORESERVE: Final = 0x4000
+PAGE: Final = 4096
+
+
+class EffectDifference(NamedTuple):
+    """Effect ``index`` of a step is not what the trace has; texts say what was asked for and what is recorded."""
+
+    index: int
+    expected: str
+    actual: str
+
+
+class ReplayStore:
+    """The bytes of one device: anonymous memory, so that pages cost nothing until the machine writes them."""
+
+    def __init__(self, span: int) -> None:
+        self._map = mmap.mmap(-1, span, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
+        self.view = memoryview(self._map)
+
+    def discard(self, offset: int, size: int) -> None:
+        """Make the range read as zero; whole pages go back to the system."""
+        first, last = -(-offset // PAGE) * PAGE, (offset + size) // PAGE * PAGE
+        if first >= last:
+            self.view[offset : offset + size] = bytes(size)
+            return
+        self.view[offset:first] = bytes(first - offset)
+        self.view[last : offset + size] = bytes(offset + size - last)
+        self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+
+class ReplayPort:
+    """A HostPort over the effects of the present step.
+
+    ``base`` and ``span`` are the device address range of the recording. ``content`` finds stored bytes by digest and
+    ``region`` the raw address of a host region. ``exact`` is False in a what-if replay: then a request without a
+    recorded effect gets a plausible answer.
+    """
+
+    def __init__(
+        self,
+        base: int,
+        span: int,
+        content: Callable[[Payload], bytes | None],
+        region: Callable[[int], int],
+        exact: bool = True,
+    ) -> None:
+        self.base = base
+        self.span = span
+        self.differences: list[EffectDifference] = []
+        self.unknown_bytes = 0  # read by the machine, but not kept in the trace: zeros stand for them
+        self.unverified = 0  # writes whose bytes follow from unknown ones, or whose hash was not kept
+        self._effects: tuple[Effect, ...] = ()
+        self._next = 0
+        self._content = content
+        self._region = region
+        self._exact = exact
+        self._spare = 0x6000_0000_0000  # pinned memory that a what-if run asks for and the trace does not have
+
+    # The driver's side.
+
+    def begin(self, effects: tuple[Effect, ...]) -> None:
+        """Offer the effects of the next step."""
+        self._effects = effects
+        self._next = 0
+
+    def end(self) -> None:
+        """Note the effects that the machine did not ask for."""
+        for index in range(self._next, len(self._effects)):
+            self._differ(index, describe(self._effects[index]), "nothing")
+        self._effects = ()
+        self._next = 0
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the present step has effects that nobody asked for, or differences."""
+        return self._next != len(self._effects) or bool(self.differences)
+
+    # The machine's side; see runtime.ports.
+
+    def device_base(self, span: int) -> int:
+        if span != self.span and self._exact:
+            self._differ(0, f"a device address range of {self.span} bytes", f"one of {span} bytes")
+        return self.base
+
+    def device_store(self, device: int, span: int) -> ReplayStore:
+        return ReplayStore(span)
+
+    def read(self, address: int, into: memoryview) -> bool:
+        size = len(into)
+        effect = self._take("read", size)
+        if effect is None:
+            into[:] = bytes(size)
+            self.unknown_bytes += size
+            return True
+        if effect.ok:
+            self._install(effect, into)
+        return effect.ok
+
+    def write(self, address: int, data: memoryview) -> bool:
+        effect = self._take("write", len(data))
+        if effect is None:
+            return True
+        payload = effect.payload
+        if not effect.ok or payload is None or payload.size != len(data):
+            return effect.ok
+        if payload.content is not None:
+            same = payload.content == data
+        elif payload.digest is not None:
+            same = payload.digest == xxhash.xxh3_128_digest(data)
+        else:
+            self.unverified += 1
+            return True
+        if not same:
+            if self.unknown_bytes:
+                self.unverified += 1
+            else:
+                self._differ(self._next - 1, describe(effect), f"write of {_content(data)}")
+        return True
+
+    def move(self, destination: int, source: int, size: int) -> bool:
+        effect = self._take("move", size)
+        return effect is None or effect.ok
+
+    def fill(self, address: int, value: int, size: int) -> bool:
+        effect = self._take("fill", None)
+        return effect is None or effect.ok
+
+    def pinned_alloc(self, size: int) -> int:
+        effect = self._take("alloc", None)
+        if effect is None:
+            address = self._spare
+            self._spare += -(-size // PAGE) * PAGE + PAGE
+            return address
+        return self._region(effect.region) if effect.ok else 0
+
+    def pinned_free(self, address: int) -> None:
+        pass
+
+    def file(self, path: bytes) -> bytes | None:
+        effect = self._take("file", None)
+        if effect is None or not effect.ok or effect.payload is None:
+            return None
+        stored = self._content(effect.payload)
+        if stored is None:
+            self.unknown_bytes += effect.payload.size
+        return b"" if stored is None else stored
+
+    def _install(self, effect: Effect, into: memoryview) -> None:
+        payload = effect.payload
+        stored = None if payload is None else self._content(payload)
+        if stored is not None and len(stored) == len(into):
+            into[:] = stored
+        else:
+            into[:] = bytes(len(into))
+            self.unknown_bytes += len(into)
+
+    def _take(self, kind: str, size: int | None) -> Effect | None:
+        """The next effect of the step; None, and a difference, when it is of another kind or there is none."""
+        index = self._next
+        asked = kind if size is None else f"{kind} of {size} bytes"
+        if index >= len(self._effects):
+            self._differ(index, "nothing", asked)
+            return None
+        effect = self._effects[index]
+        if effect.kind != kind:
+            self._differ(index, describe(effect), asked)
+            return None
+        self._next = index + 1
+        if size is not None and effect.payload is not None and effect.payload.size != size:
+            self._differ(index, describe(effect), asked)
+        return effect
+
+    def _differ(self, index: int, expected: str, actual: str) -> None:
+        self.differences.append(EffectDifference(index, expected, actual))
+
+
+def describe(effect: Effect) -> str:
+    """A recorded effect in words: ``write of 64 bytes, hash 1a2b...``."""
+    text = effect.kind
+    payload = effect.payload
+    if payload is not None:
+        text += f" of {payload.size} bytes"
+        if payload.content is not None:
+            text += f", {payload.content.hex()}"
+        elif payload.digest is not None:
+            text += f", hash {payload.digest.hex()}"
+    elif effect.kind == "alloc" and effect.ok:
+        text += f" of host region {effect.region}"
+    return text if effect.ok else f"{text} (not accessible)"
+
+
+def _content(data: memoryview) -> str:
+    shown = bytes(data).hex() if len(data) <= 32 else f"hash {xxhash.xxh3_128_digest(data).hex()}"
+    return f"{len(data)} bytes, {shown}"
+
+

@@ -1,0 +1,268 @@
+"""Write exports.c and exports.h: one C function per function of the API model, and the table that describes them.
+
+    python tools/generate/exports.py OUTDIR
+
+An export packs its arguments into 64-bit words, hands them to ``cannery_call`` (shim.h) and unpacks the result.
+Every parameter is declared as a plain type with the same ABI as its own (a pointer as ``void *``, an enum as its
+integer), so the file needs no header of the API; only structs by value get their true layout.
+"""
+
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+if not __package__:  # run as a file by the build, when nothing is installed: the source tree is the package
+    sys.modules["cannery"] = types.ModuleType("cannery")
+    sys.modules["cannery"].__path__ = [str(Path(__file__).resolve().parents[2])]
+
+from cannery.runtime.api import MODEL, Function, Param, ctype, roles
+from cannery.runtime.api.ctype import CType, Types
+
+MAX_ARGS: Final = 16  # as in shim.h
+MAX_OUTS: Final = 6
+LOG_TEXT: Final = 1024  # bytes of a formatted log line, the rest is cut off
+
+HEADER: Final = """\
+/* Generated from the API model by tools/generate/exports.py. */
+"""
+
+
+class ExportError(Exception):
+    """The model has something that the shim cannot hand on yet; the text names function and parameter."""
+
+
+class Output(NamedTuple):
+    """What the table says about a parameter: ``size`` bytes written through it (0: none), or a string to be read."""
+
+    size: int = 0
+    string: bool = False
+
+
+class Outputs:
+    """The role visitor: which parameters the shim writes through, and which it reads as text."""
+
+    def __init__(self, function: Function, param: Param) -> None:
+        self._where = f"{function.name}({param.name})"
+        self._param = param
+
+    def scalar(self, role: roles.Scalar) -> Output:
+        return Output()
+
+    def out_scalar(self, role: roles.OutScalar) -> Output:
+        return self._written()
+
+    def inout_scalar(self, role: roles.InOutScalar) -> Output:
+        raise ExportError(f"{self._where}: the shim cannot read a number before it writes it yet")
+
+    def handle(self, role: roles.Handle) -> Output:
+        return Output()
+
+    def released_handle(self, role: roles.ReleasedHandle) -> Output:
+        return Output()
+
+    def created_handle(self, role: roles.CreatedHandle) -> Output:
+        return self._written()
+
+    def handle_out(self, role: roles.HandleOut) -> Output:
+        return self._written()
+
+    def address(self, role: roles.Address) -> Output:
+        return Output()
+
+    def address_out(self, role: roles.AddressOut) -> Output:
+        return self._written()
+
+    def buffer(self, role: roles.Buffer) -> Output:
+        raise ExportError(f"{self._where}: the shim cannot copy buffers yet")
+
+    def array(self, role: roles.Array) -> Output:
+        raise ExportError(f"{self._where}: the shim cannot copy arrays yet")
+
+    def cstring(self, role: roles.CString) -> Output:
+        return Output(string=True)
+
+    def function_pointer(self, role: roles.FunctionPointer) -> Output:
+        return Output()
+
+    def user_data(self, role: roles.UserData) -> Output:
+        return Output()
+
+    def struct_by_value(self, role: roles.StructByValue) -> Output:
+        return Output()
+
+    def raw(self, role: roles.Raw) -> Output:
+        return Output()
+
+    def _written(self) -> Output:
+        target = self._param.meaning.target
+        assert target is not None, "checked by the role"
+        return Output(size=target.size)
+
+
+def plain(meaning: CType) -> str:
+    """A C type with the same ABI that needs no declaration (for a struct: the one that :func:`structs` declares)."""
+    match meaning.category:
+        case ctype.INTEGER | ctype.ENUM:
+            return f"{'' if meaning.signed else 'u'}int{8 * meaning.size}_t"
+        case ctype.FLOAT:
+            return "float" if meaning.size == 4 else "double"
+        case ctype.POINTER | ctype.OPAQUE | ctype.FUNCTION:
+            return "void *"
+        case ctype.STRUCT:
+            return f"struct plain_{meaning.name}"
+        case ctype.VA_LIST:
+            return "va_list"
+        case ctype.VOID:
+            return "void"
+    raise ExportError(f"{meaning.name} cannot be passed by value")
+
+
+def declare(meaning: CType, name: str) -> str:
+    text = plain(meaning)
+    return f"{text}{name}" if text.endswith("*") else f"{text} {name}"
+
+
+def packed(meaning: CType, name: str) -> str:
+    """The 64-bit word that stands for the argument ``name``."""
+    match meaning.category:
+        case ctype.INTEGER | ctype.ENUM:
+            return f"(uint64_t)(int64_t){name}" if meaning.signed else f"(uint64_t){name}"
+        case ctype.FLOAT:
+            return f"bits_of_{plain(meaning)}({name})"
+        case ctype.STRUCT:
+            return f"(uint64_t)(uintptr_t)&{name}"
+        case ctype.VA_LIST:
+            return "0"
+    return f"(uint64_t)(uintptr_t){name}"
+
+
+def returned(meaning: CType, call: str) -> str:
+    """The statement that ends an export."""
+    match meaning.category:
+        case ctype.VOID:
+            return f"(void){call};"
+        case ctype.FLOAT:
+            return f"return {plain(meaning)}_of_bits({call});"
+        case ctype.POINTER | ctype.OPAQUE:
+            return f"return (void *)(uintptr_t){call};"
+    return f"return ({plain(meaning)}){call};"
+
+
+KINDS: Final = {
+    "error_return": "CANNERY_RET_ERROR",
+    "scalar_return": "CANNERY_RET_ZERO",
+    "float_return": "CANNERY_RET_FLOAT",
+    "cstring_return": "CANNERY_RET_NULL",
+    "pointer_return": "CANNERY_RET_NULL",
+    "void_return": "CANNERY_RET_VOID",
+}
+
+
+def export(function: Function, resolve: Types) -> str:
+    """The C function."""
+    names = [f"a{index}" for index in range(len(function.params))]
+    parameters = [declare(param.meaning, name) for param, name in zip(function.params, names, strict=True)]
+    words = [packed(param.meaning, name) for param, name in zip(function.params, names, strict=True)]
+    body = []
+    variable = [name for param, name in zip(function.params, names, strict=True) if param.meaning.name == "va_list"]
+    if function.variadic or variable:  # aclAppLog and its va_list form: what is handed on as fmt is the finished text
+        fmt = next(index for index, param in enumerate(function.params) if param.name == "fmt")
+        body.append(f"char text[{LOG_TEXT}];")
+        if function.variadic:
+            parameters.append("...")
+            body += ["va_list rest;", f"va_start(rest, {names[-1]});", f"format_text(text, {names[fmt]}, rest);"]
+            body.append("va_end(rest);")
+        else:
+            body.append(f"format_text(text, {names[fmt]}, {variable[0]});")
+        words[fmt] = f"{names[fmt]} ? (uint64_t)(uintptr_t)text : 0"
+    if words:
+        body.append(f"const uint64_t args[] = {{{', '.join(words)}}};")
+    call = f"cannery_call({index_name(function)}, {'args' if words else 'NULL'})"
+    body.append(returned(resolve(function.returns), call))
+    head = declare(resolve(function.returns), f"{function.name}({', '.join(parameters) or 'void'})")
+    return "\n".join([f"CANNERY_EXPORT {head}", "{", *(f"    {line}" for line in body), "}", ""])
+
+
+def entry(function: Function) -> str:
+    """The line of the table that describes the function."""
+    seen = [param.role.visit(Outputs(function, param)) for param in function.params]
+    outs = [f"{{{index}, {output.size}}}" for index, output in enumerate(seen) if output.size]
+    if len(seen) > MAX_ARGS or len(outs) > MAX_OUTS:
+        raise ExportError(f"{function.name}: {len(seen)} parameters, {len(outs)} outputs are more than shim.h allows")
+    strings = mask(output.string for output in seen)
+    signed = mask(param.meaning.signed and param.meaning.category != ctype.FLOAT for param in function.params)
+    floats = mask(param.meaning.category == ctype.FLOAT for param in function.params)
+    kind = KINDS[function.result.shape]
+    return (
+        f'    {{"{function.name}", {len(seen)}, {len(outs)}, {kind}, {strings}, {signed}, {floats},'
+        f" {{{', '.join(outs) or '{0, 0}'}}}}},"
+    )
+
+
+def mask(flags: Iterator[bool]) -> str:
+    return hex(sum(1 << index for index, flag in enumerate(flags) if flag))
+
+
+def index_name(function: Function) -> str:
+    return f"CANNERY_FN_{function.name}"
+
+
+def structs(functions: tuple[Function, ...], resolve: Types) -> Iterator[str]:
+    """Declarations of the structs that are passed by value, with plain members."""
+    by_value = {param.meaning.name for function in functions for param in function.params if is_struct(param.meaning)}
+    for name in sorted(by_value):
+        yield f"struct plain_{name} {{"
+        for field in resolve.structs[name]["fields"]:
+            yield f"    {member(field, resolve)}"
+        yield "};"
+        yield f"_Static_assert(sizeof(struct plain_{name}) == {resolve.structs[name]['sizeof']}, \"layout of {name}\");"
+
+
+def member(field: dict[str, Any], resolve: Types) -> str:
+    meaning = resolve(field["type"])
+    if is_struct(meaning):
+        raise ExportError(f"struct member {field['name']}: nested structs by value are not needed so far")
+    return declare(meaning, field["name"]) + "".join(f"[{count}]" for count in field.get("array", ())) + ";"
+
+
+def is_struct(meaning: CType) -> bool:
+    return meaning.category == ctype.STRUCT
+
+
+SOURCE: Final = """\
+#include "exports.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shim.h"
+
+#define CANNERY_EXPORT __attribute__((visibility("default")))
+
+static inline uint64_t bits_of_float(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float float_of_bits(uint64_t word)
+{
+    uint32_t bits = (uint32_t)word;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+"""
+
+FORMAT_TEXT: Final = """\
+static void format_text(char (*text)[{size}], const char *format, va_list values)
+{{
+    if (format == NULL || vsnprintf(*text, sizeof *text, format, values) < 0)
+        (*text)[0] = '\\0';
+}}
+"""

@@ -1,0 +1,72 @@
+"""The ``cannery`` command. Each verb is a module of ``commands`` and is imported only when it is used."""
+
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from cannery.tools.errors import Failure, suggestion
+
+# name -> what `cannery --help` says about it; the verb itself is the object `command` of its module
+VERBS: Final = {
+    "run": "Run a program without an NPU and record what it does.",
+    "replay": "Execute a trace again and check every result.",
+    "show": "Print a trace, one call per line.",
+    "info": "Say what a trace holds: settings, processes, sizes, how it ended.",
+    "sdk": "Print where the libraries and headers are, for builds and by-hand preloading.",
+}
+
+
+class _Verbs(click.Group):
+    """A group that imports a verb when it is called, and lists the verbs without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = import_module(f"cannery.tools.commands.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in VERBS:
+            raise click.UsageError(f"no such command '{args[0]}'{suggestion(args[0], list(VERBS))}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        click.echo(f"cannery {version('cannery')}")
+        ctx.exit()
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, callback=_print_version, expose_value=False, is_eager=True, help="Print the version.")
+def main(**_: Any) -> None:
+    """Run Ascend programs without an NPU, record every runtime call, and replay the recording anywhere.
+
+    \b
+    Start with:
+      cannery run -o a.cann -- ./app args      run the program, record it in a.cann
+      cannery show a.cann                      read what it did
+      cannery replay a.cann                    execute it again, compare every result
+
+    \b
+    'cannery COMMAND --help' explains a command.
+    Exit status: 0 fine, 1 a replay differs, 2 it could not be done. 'run' exits with the program's own status.
+    """
+
+
+__all__ = ["Failure", "main"]
+
+if __name__ == "__main__":
+    main()

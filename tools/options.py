@@ -1,0 +1,120 @@
+"""Options that several verbs share, each also an environment variable ``CANNERY_<NAME>``."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import click
+
+from cannery.tools.errors import suggestion
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class OneOf(click.ParamType):
+    """One of a few words, any case; a misspelt one gets the nearest suggested."""
+
+    name = "word"
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "|".join(self.words)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        for word in self.words:
+            if word.lower() == str(value).lower():
+                return word
+        return self.fail(f"'{value}' is none of {', '.join(self.words)}{suggestion(str(value), [*self.words])}", param, ctx)
+
+
+class Size(click.ParamType):
+    """A number of bytes with an optional unit K, M, G or T (powers of 1024)."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value).strip().upper().removesuffix("B").removesuffix("I")
+        unit = text[-1:] if text[-1:].isalpha() else ""
+        digits = text.removesuffix(unit)
+        if unit not in _UNITS or not (digits.isascii() and digits.isdigit()):
+            self.fail(f"'{value}' is no size; write bytes, or a number with K, M, G or T, as in 64M", param, ctx)
+        return int(digits) * _UNITS[unit]
+
+
+class Product(click.ParamType):
+    """A product line of the runtime's product table; the table is read only when the option is given."""
+
+    name = "product"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from cannery.runtime.products import PRODUCTS
+
+        for name in PRODUCTS:
+            if name.lower() == str(value).lower():
+                return name
+        known = list(PRODUCTS)
+        return self.fail(f"'{value}' is none of {', '.join(known)}{suggestion(str(value), known)}", param, ctx)
+
+
+class Schedule(click.ParamType):
+    """``asap``, ``late`` or ``seed:N``."""
+
+    name = "schedule"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word, _, seed = str(value).partition(":")
+        if value in ("asap", "late") or (word == "seed" and seed.isascii() and seed.isdigit()):
+            return str(value)
+        near = suggestion(word, ["asap", "late", "seed:1"])
+        return self.fail(f"'{value}' is none of asap, late, seed:N{near}", param, ctx)
+
+
+_PRODUCT: Final = click.option(
+    "--product", type=Product(), envvar="CANNERY_PRODUCT", help="Product line to simulate. [default: A2]"
+)
+_SCHEDULE: Final = click.option(
+    "--schedule",
+    type=Schedule(),
+    envvar="CANNERY_SCHEDULE",
+    metavar="asap|late|seed:N",
+    help="When queued work runs: as soon as it can, only when something waits for it (shows missing"
+    " synchronisation), or at a random legal time, the same for the same N. [default: asap]",
+)
+_BEHAVIOUR: Final = click.option(
+    "--behaviour",
+    envvar="CANNERY_BEHAVIOUR",
+    metavar="documented|observed[,SWITCH=VALUE]",
+    help="Where the documents and the reference implementation differ, which one to follow.",
+)
+
+
+def what_if(command: F) -> F:
+    """The settings that a replay may change."""
+    for option in (_BEHAVIOUR, _SCHEDULE, _PRODUCT):
+        command = option(command)
+    return command
+
+
+def settings(command: F) -> F:
+    """Every setting that influences what a call returns."""
+    for option in (
+        click.option("--acl-api", type=OneOf("1.17"), envvar="CANNERY_ACL_API",
+                     help="Argument forms of this API version, for binaries built against it."),
+        click.option("--clock", type=OneOf("real", "virtual"), envvar="CANNERY_CLOCK",
+                     help="Let time pass, or advance it by a fixed amount per call so that two runs of a"
+                     " single-threaded program give equal traces. [default: real]"),
+        click.option("--devices", type=click.IntRange(0, 64), envvar="CANNERY_DEVICES", metavar="N",
+                     help="Number of devices. [default: 8]"),
+    ):  # fmt: skip
+        command = option(command)
+    return what_if(command)
+
+
+def variables(options: Mapping[str, Any]) -> dict[str, str]:
+    """The ``CANNERY_*`` variables that say the same as ``options`` (parameter name -> value, None when not given)."""
+    return {f"CANNERY_{name.upper()}": str(value) for name, value in options.items() if value is not None}
