@@ -22,11 +22,6 @@ from cannery.runtime.api.ctype import CType, Types
 
 MAX_ARGS: Final = 16  # as in shim.h
 MAX_OUTS: Final = 6
-LOG_TEXT: Final = 1024  # bytes of a formatted log line, the rest is cut off
-
-HEADER: Final = """\
-/* Generated from the API model by tools/generate/exports.py. */
-"""
 
 
 class ExportError(Exception):
@@ -106,8 +101,8 @@ def plain(meaning: CType) -> str:
     match meaning.category:
         case ctype.INTEGER | ctype.ENUM:
             return f"{'' if meaning.signed else 'u'}int{8 * meaning.size}_t"
-        case ctype.FLOAT:
-            return "float" if meaning.size == 4 else "double"
+        case ctype.FLOAT if meaning.size == 4:
+            return "float"
         case ctype.POINTER | ctype.OPAQUE | ctype.FUNCTION:
             return "void *"
         case ctype.STRUCT:
@@ -130,7 +125,7 @@ def packed(meaning: CType, name: str) -> str:
         case ctype.INTEGER | ctype.ENUM:
             return f"(uint64_t)(int64_t){name}" if meaning.signed else f"(uint64_t){name}"
         case ctype.FLOAT:
-            return f"bits_of_{plain(meaning)}({name})"
+            return f"bits_of_float({name})"
         case ctype.STRUCT:
             return f"(uint64_t)(uintptr_t)&{name}"
         case ctype.VA_LIST:
@@ -144,7 +139,7 @@ def returned(meaning: CType, call: str) -> str:
         case ctype.VOID:
             return f"(void){call};"
         case ctype.FLOAT:
-            return f"return {plain(meaning)}_of_bits({call});"
+            return f"return float_of_bits({call});"
         case ctype.POINTER | ctype.OPAQUE:
             return f"return (void *)(uintptr_t){call};"
     return f"return ({plain(meaning)}){call};"
@@ -169,7 +164,7 @@ def export(function: Function, resolve: Types) -> str:
     variable = [name for param, name in zip(function.params, names, strict=True) if param.meaning.name == "va_list"]
     if function.variadic or variable:  # aclAppLog and its va_list form: what is handed on as fmt is the finished text
         fmt = next(index for index, param in enumerate(function.params) if param.name == "fmt")
-        body.append(f"char text[{LOG_TEXT}];")
+        body.append("char text[LOG_TEXT];")
         if function.variadic:
             parameters.append("...")
             body += ["va_list rest;", f"va_start(rest, {names[-1]});", f"format_text(text, {names[fmt]}, rest);"]
@@ -217,7 +212,7 @@ def structs(functions: tuple[Function, ...], resolve: Types) -> Iterator[str]:
         for field in resolve.structs[name]["fields"]:
             yield f"    {member(field, resolve)}"
         yield "};"
-        yield f"_Static_assert(sizeof(struct plain_{name}) == {resolve.structs[name]['sizeof']}, \"layout of {name}\");"
+        yield f'_Static_assert(sizeof(struct plain_{name}) == {resolve.structs[name]["sizeof"]}, "layout of {name}");'
 
 
 def member(field: dict[str, Any], resolve: Types) -> str:
@@ -231,7 +226,8 @@ def is_struct(meaning: CType) -> bool:
     return meaning.category == ctype.STRUCT
 
 
-SOURCE: Final = """\
+PREAMBLE: Final = """\
+/* Generated from the API model by tools/generate/exports.py. */
 #include "exports.h"
 
 #include <stdarg.h>
@@ -257,12 +253,66 @@ static inline float float_of_bits(uint64_t word)
     return value;
 }
 
+enum { LOG_TEXT = 1024 }; /* bytes of a formatted log line; the rest is cut off */
+
+static void format_text(char *text, const char *format, va_list values)
+{
+    if (format == NULL || vsnprintf(text, LOG_TEXT, format, values) < 0)
+        text[0] = '\\0';
+}
 """
 
-FORMAT_TEXT: Final = """\
-static void format_text(char (*text)[{size}], const char *format, va_list values)
-{{
-    if (format == NULL || vsnprintf(*text, sizeof *text, format, values) < 0)
-        (*text)[0] = '\\0';
-}}
+INDEX: Final = """\
+/* Generated from the API model by tools/generate/exports.py. */
+#ifndef CANNERY_EXPORTS_H
+#define CANNERY_EXPORTS_H
+
+enum cannery_function_index {{
+{names}
+    CANNERY_FUNCTION_COUNT
+}};
+
+#endif
 """
+
+
+def source(functions: tuple[Function, ...], resolve: Types) -> str:
+    """The text of exports.c.
+
+    Raises:
+        ExportError: the shim cannot hand on what the model declares.
+    """
+    texts = [sum(isinstance(param.role, roles.CString) for param in function.params) for function in functions]
+    return "\n".join(
+        [
+            PREAMBLE,
+            f"_Static_assert(sizeof((struct cannery_request *)0)->lengths >= {max(texts)} * sizeof(uint64_t),",
+            '               "the request needs room for the lengths of all strings of a call");\n',
+            *structs(functions, resolve),
+            "",
+            *(export(function, resolve) for function in functions),
+            "const struct cannery_function cannery_functions[] = {",
+            *(entry(function) for function in functions),
+            "};",
+            "const unsigned cannery_function_count = CANNERY_FUNCTION_COUNT;",
+            "",
+        ]
+    )
+
+
+def header(functions: tuple[Function, ...]) -> str:
+    """The text of exports.h."""
+    return INDEX.format(names="\n".join(f"    {index_name(function)}," for function in functions))
+
+
+def main(folder: str) -> None:
+    out = Path(folder)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "exports.c").write_text(source(MODEL.functions, MODEL.types), encoding="ascii")
+    (out / "exports.h").write_text(header(MODEL.functions), encoding="ascii")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: exports.py OUTDIR")
+    main(sys.argv[1])
