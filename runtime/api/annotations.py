@@ -182,17 +182,18 @@ ANNOTATIONS: Final = (
         startEvent=Handle("event"),
         endEvent=Handle("event"),
     ),
-    # The log: the exports format the text, so that what arrives as fmt is complete.
+    # The log: the exports format the text, so that what arrives as fmt is complete. The name of the calling function
+    # stays raw: a request of the shim has room for two texts, and file and line say the same.
     call("aclAppLog")(
         logLevel=Scalar("aclLogLevel"),
-        func=CString(),
+        func=Raw(),
         file=CString(),
         line=Scalar("uint32_t"),
         fmt=CString(),
     ),
     call("aclAppLogWithArgs")(
         logLevel=Scalar("aclLogLevel"),
-        func=CString(),
+        func=Raw(),
         file=CString(),
         line=Scalar("uint32_t"),
         fmt=CString(),
