@@ -1,0 +1,24 @@
+/* What the engine offers to the Python session (shim/session.py, shim/host.py) through cffi: see engine_build.py.
+ * Addresses of the program are numbers here. Functions that touch them return 0, or -1 if a byte cannot be accessed. */
+#ifndef CANNERY_ENGINE_H
+#define CANNERY_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+int cannery_host_read(void *to, uint64_t from, size_t size);
+int cannery_host_write(uint64_t to, const void *from, size_t size);
+int cannery_host_move(uint64_t to, uint64_t from, size_t size);
+int cannery_host_fill(uint64_t to, int value, size_t size);
+uint64_t cannery_host_alloc(size_t size); /* page-aligned; 0: none */
+void cannery_host_free(uint64_t address, size_t size);
+uint64_t cannery_reserve(uint64_t first, uint64_t last, uint64_t step, size_t span); /* 0: no room */
+int cannery_keep_from_children(void *address, size_t size);
+
+void cannery_arm(int64_t due);
+void cannery_end_wait(uint32_t thread, uint64_t result);
+void cannery_set_inflight(void *slots, uint32_t count);
+const char *cannery_getenv(const char *name);
+int64_t cannery_monotonic(void);
+
+#endif

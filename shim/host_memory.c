@@ -1,0 +1,125 @@
+/* The program's memory, as the engine reaches it: never trusting an address.
+ *
+ * Short ranges go through process_vm_readv/writev on the process itself, which answer EFAULT where a copy loop would
+ * fault. They run at half the speed of memcpy, so long ranges are looked up in /proc/self/maps first and then copied
+ * directly: a range that another thread unmaps in between faults as it would in the program's own copy. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { DIRECT_FROM = 1 << 18 };
+
+/* 0 if every byte of the range lies in mappings that allow `access` ('r' or 'w'). */
+static int check_range(uint64_t start, size_t size, char access)
+{
+    char buffer[16384];
+    size_t kept = 0;
+    uint64_t next = start, end = start + size;
+    int file, found = -1;
+    if (end < start || (file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) < 0)
+        return -1;
+    for (;;) {
+        ssize_t got = read(file, buffer + kept, sizeof buffer - 1 - kept);
+        if (got <= 0)
+            break;
+        buffer[kept + (size_t)got] = '\0';
+        char *line = buffer, *newline;
+        while ((newline = strchr(line, '\n')) != NULL) {
+            char *at;
+            uint64_t first = strtoull(line, &at, 16), last = strtoull(at + 1, &at, 16);
+            if (last > next) {
+                if (first > next || at[access == 'r' ? 1 : 2] != access)
+                    goto done; /* a gap, or a mapping that does not allow it */
+                next = last;
+                if (next >= end) {
+                    found = 0;
+                    goto done;
+                }
+            }
+            line = newline + 1;
+        }
+        kept = strlen(line);
+        memmove(buffer, line, kept);
+    }
+done:
+    close(file);
+    return found;
+}
+
+static int transfer(void *mine, uint64_t theirs, size_t size, int write)
+{
+    struct iovec local = { mine, size }, remote = { (void *)(uintptr_t)theirs, size };
+    ssize_t done = write ? process_vm_writev(getpid(), &local, 1, &remote, 1, 0)
+                         : process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    return done == (ssize_t)size ? 0 : -1;
+}
+
+int cannery_host_read(void *to, uint64_t from, size_t size)
+{
+    if (size < DIRECT_FROM)
+        return transfer(to, from, size, 0);
+    if (check_range(from, size, 'r') != 0)
+        return -1;
+    memcpy(to, (const void *)(uintptr_t)from, size);
+    return 0;
+}
+
+int cannery_host_write(uint64_t to, const void *from, size_t size)
+{
+    if (size < DIRECT_FROM)
+        return transfer((void *)(uintptr_t)from, to, size, 1);
+    if (check_range(to, size, 'w') != 0)
+        return -1;
+    memcpy((void *)(uintptr_t)to, from, size);
+    return 0;
+}
+
+int cannery_host_move(uint64_t to, uint64_t from, size_t size)
+{
+    if (check_range(from, size, 'r') != 0 || check_range(to, size, 'w') != 0)
+        return -1;
+    memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size);
+    return 0;
+}
+
+int cannery_host_fill(uint64_t to, int value, size_t size)
+{
+    if (check_range(to, size, 'w') != 0)
+        return -1;
+    memset((void *)(uintptr_t)to, value, size);
+    return 0;
+}
+
+uint64_t cannery_host_alloc(size_t size)
+{
+    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return address == MAP_FAILED ? 0 : (uint64_t)(uintptr_t)address;
+}
+
+void cannery_host_free(uint64_t address, size_t size)
+{
+    munmap((void *)(uintptr_t)address, size);
+}
+
+uint64_t cannery_reserve(uint64_t first, uint64_t last, uint64_t step, size_t span)
+{
+    for (uint64_t base = first; base + span <= last; base += step) {
+        void *wanted = (void *)(uintptr_t)base;
+        void *got = mmap(wanted, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (got == wanted) {
+            madvise(got, span, MADV_DONTFORK); /* a child starts with no device memory and reserves for itself */
+            return base;
+        }
+        if (got != MAP_FAILED)
+            munmap(got, span); /* a kernel too old to know NOREPLACE */
+    }
+    return 0;
+}
+
+int cannery_keep_from_children(void *address, size_t size)
+{
+    return madvise(address, size, MADV_DONTFORK);
+}

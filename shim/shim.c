@@ -1,0 +1,348 @@
+/* The thin shim: takes the program's calls to the engine and brings results back.
+ *
+ * Nothing here depends on Python. The first call loads the engine; until then a preloaded process pays nothing. What
+ * touches the program's memory (strings in, outputs out) runs on the calling thread outside the engine, so a bad pointer
+ * faults where the program used it and no lock is left behind. */
+#define _GNU_SOURCE
+#include "shim.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    INTERNAL_ERROR = 500000,       /* ACL_ERROR_INTERNAL_ERROR: the engine could not be loaded */
+    RT_INTERNAL_ERROR = 507000,    /* ACL_ERROR_RT_INTERNAL_ERROR: a call that cannot be served where it was made */
+    INFLIGHT_ARGS = 6
+};
+
+/* One cache line a thread in the bundle's `inflight` file: which call the thread is in (docs/trace-format.md, 10). */
+struct inflight {
+    uint32_t function; /* index + 1; 0: none */
+    uint32_t thread;
+    uint64_t args[INFLIGHT_ARGS];
+    uint64_t time; /* not known: reading the clock would cost a tenth of a call */
+};
+_Static_assert(sizeof(struct inflight) == 64, "slot of the inflight file");
+
+struct cannery_thread {
+    struct cannery_thread_engine engine;
+    uint32_t ordinal;
+    uint32_t ended;      /* futex word: the wait is over, `result` is valid */
+    uint64_t result;
+    uint32_t generation; /* of the process (fork); an older one means that the ordinal is the parent's */
+    uint8_t inside;      /* this thread is in a call */
+    uint8_t numbered;
+    struct cannery_thread *next_waiting;
+};
+
+enum { UNSTARTED, RUNNING, FAILED };
+
+static _Atomic int stage;
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cannery_engine engine;
+
+static __thread struct cannery_thread *this_thread;
+
+/* the engine lock guards these */
+static struct cannery_thread *waiting;
+static uint32_t last_ordinal;
+static uint32_t generation;
+static struct inflight *inflight_slots;
+static uint32_t inflight_count;
+
+/* ---- the pacer ---- */
+
+static const int64_t NEVER = INT64_MAX;
+static const int64_t GRACE = 1000000; /* ns without a call before the pacer acts: those who call run due work themselves */
+
+static struct {
+    _Atomic int64_t due;
+    uint32_t word; /* futex: changes when `due` does */
+    uint8_t started;
+} pacer = { .due = INT64_MAX };
+
+static void *pace(void *unused)
+{
+    struct cannery_thread self = { 0 };
+    (void)unused;
+    cannery_prepare_thread(&self);
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&pacer.word, __ATOMIC_SEQ_CST);
+        int64_t due = atomic_load(&pacer.due);
+        if (due == NEVER) {
+            cannery_futex_wait(&pacer.word, seen, -1);
+            continue;
+        }
+        uint64_t calls = cannery_turn_count();
+        int64_t now = cannery_now(), wake = (due > now ? due : now) + GRACE;
+        cannery_futex_wait(&pacer.word, seen, wake);
+        if (cannery_now() < wake || calls != cannery_turn_count())
+            continue;
+        struct cannery_request request = { .kind = CANNERY_PACE, .thread = &self };
+        atomic_store(&pacer.due, NEVER); /* the engine arms it again for what is left */
+        cannery_turn_submit(&request);
+    }
+    return NULL;
+}
+
+static void arm_pacer(int64_t due)
+{
+    atomic_store(&pacer.due, due);
+    __atomic_add_fetch(&pacer.word, 1, __ATOMIC_SEQ_CST);
+    if (pacer.started) {
+        cannery_futex_wake(&pacer.word);
+        return;
+    }
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    sigfillset(&all); /* the program's signal handlers must not run on a thread it does not know */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (pthread_create(&thread, &attributes, pace, NULL) == 0)
+        pacer.started = 1;
+    else
+        cannery_say("no thread for the pacer: work that becomes due while the program makes no call will not run");
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- services for the engine ---- */
+
+static struct cannery_thread_engine *thread_engine(struct cannery_thread *thread) { return &thread->engine; }
+
+static uint32_t thread_ordinal(struct cannery_thread *thread) { return thread->ordinal; }
+
+static void end_wait(uint32_t ordinal, uint64_t result)
+{
+    for (struct cannery_thread **link = &waiting; *link != NULL; link = &(*link)->next_waiting)
+        if ((*link)->ordinal == ordinal) {
+            struct cannery_thread *thread = *link;
+            *link = thread->next_waiting;
+            thread->result = result;
+            uint32_t *word = &thread->ended;
+            __atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
+            cannery_futex_wake(word);
+            return;
+        }
+}
+
+static void begin_wait(struct cannery_thread *thread)
+{
+    thread->ended = 0;
+    thread->next_waiting = waiting;
+    waiting = thread;
+}
+
+static void set_inflight(void *slots, uint32_t count)
+{
+    __atomic_store_n(&inflight_count, 0, __ATOMIC_RELEASE);
+    inflight_slots = slots;
+    __atomic_store_n(&inflight_count, slots == NULL ? 0 : count, __ATOMIC_RELEASE);
+}
+
+static struct inflight *inflight_slot(const struct cannery_thread *thread)
+{
+    if (!thread->numbered || thread->ordinal > __atomic_load_n(&inflight_count, __ATOMIC_ACQUIRE))
+        return NULL;
+    return &inflight_slots[thread->ordinal - 1];
+}
+
+static struct inflight *note_inflight(const struct cannery_thread *thread, unsigned index, const uint64_t *args)
+{
+    struct inflight *slot = inflight_slot(thread);
+    if (slot == NULL)
+        return NULL;
+    unsigned nargs = cannery_functions[index].nargs;
+    slot->thread = thread->ordinal;
+    memcpy(slot->args, args, (nargs < INFLIGHT_ARGS ? nargs : INFLIGHT_ARGS) * sizeof *args);
+    __atomic_store_n(&slot->function, index + 1, __ATOMIC_RELEASE);
+    return slot;
+}
+
+/* Numbers a thread at its first served call, so that the numbers follow the order of the records. */
+static void begin_call(struct cannery_request *request)
+{
+    struct cannery_thread *thread = request->thread;
+    if (thread->numbered)
+        return;
+    thread->ordinal = ++last_ordinal;
+    thread->generation = generation;
+    thread->numbered = 1;
+    note_inflight(thread, request->function, request->args);
+}
+
+/* ---- threads ---- */
+
+/* The shim's own thread key: the engine's threads keys never run their destructors (they are another libc's). */
+static void thread_ends(void *value)
+{
+    struct cannery_thread *thread = value;
+    struct cannery_request turn = { .thread = thread };
+    if (thread->engine.state != NULL) {
+        if (thread->numbered && thread->generation == generation) {
+            struct cannery_request request = { .kind = CANNERY_THREAD_END, .thread = thread };
+            cannery_turn_submit(&request);
+        }
+        cannery_turn_take(&turn);
+        engine.retire(thread);
+        cannery_turn_give();
+    }
+    this_thread = NULL;
+    free(thread);
+}
+
+static struct cannery_thread *new_thread(void)
+{
+    struct cannery_thread *thread = calloc(1, sizeof *thread);
+    if (thread != NULL) {
+        cannery_prepare_thread(thread);
+        this_thread = thread;
+    }
+    return thread;
+}
+
+/* ---- fork ---- */
+
+static struct cannery_request fork_turn;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&start_lock);
+    if (atomic_load(&stage) != RUNNING)
+        return;
+    struct cannery_thread *thread = this_thread != NULL ? this_thread : new_thread();
+    if (thread == NULL)
+        return;
+    fork_turn = (struct cannery_request){ .thread = thread };
+    cannery_turn_take(&fork_turn);
+    engine.before_fork(thread);
+}
+
+static void after_fork_in_parent(void)
+{
+    if (atomic_load(&stage) == RUNNING && this_thread != NULL) {
+        engine.after_fork(this_thread, 0);
+        cannery_turn_give();
+    }
+    pthread_mutex_unlock(&start_lock);
+}
+
+static void after_fork_in_child(void)
+{
+    if (atomic_load(&stage) == RUNNING && this_thread != NULL) {
+        waiting = NULL; /* the other threads do not exist here; what they held cannot be freed safely */
+        last_ordinal = 0;
+        generation++;
+        set_inflight(NULL, 0);
+        atomic_store(&pacer.due, NEVER);
+        pacer.started = 0;
+        this_thread->numbered = 0;
+        cannery_turn_reset_in_child();
+        engine.after_fork(this_thread, 1);
+        cannery_turn_give();
+    }
+    pthread_mutex_unlock(&start_lock);
+}
+
+/* ---- start ---- */
+
+static const struct cannery_services services_template = {
+    .malloc = malloc, .calloc = calloc, .realloc = realloc, .free = free, .getenv = getenv,
+    .thread_engine = thread_engine, .thread_ordinal = thread_ordinal,
+    .begin_call = begin_call, .begin_wait = begin_wait, .end_wait = end_wait, .arm = arm_pacer,
+    .set_inflight = set_inflight,
+    .functions = cannery_functions
+};
+
+static int start(void)
+{
+    static struct cannery_services services;
+    pthread_mutex_lock(&start_lock);
+    if (atomic_load(&stage) == UNSTARTED) {
+        services = services_template;
+        services.function_count = cannery_function_count;
+        cannery_set_thread_destructor(thread_ends);
+        int failed = cannery_load_engine(&services, &engine) != 0;
+        if (!failed)
+            cannery_turn_init(&engine);
+        atomic_store(&stage, failed ? FAILED : RUNNING);
+    }
+    pthread_mutex_unlock(&start_lock);
+    return atomic_load(&stage) == RUNNING ? 0 : -1;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    /* at load, not at start: a fork must not catch another thread in the middle of the start either */
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/* ---- calls ---- */
+
+static uint64_t refuse(const struct cannery_function *function, int number)
+{
+    return function->kind == CANNERY_RET_ERROR ? (uint64_t)number : 0;
+}
+
+static void write_outputs(const struct cannery_function *function, const struct cannery_request *request)
+{
+    for (unsigned i = 0; i < function->nouts; i++)
+        if (request->written & (1u << i)) /* little-endian machines only, both we build for are */
+            memcpy((void *)(uintptr_t)request->args[function->outs[i].arg], &request->outs[i], function->outs[i].size);
+}
+
+static uint64_t wait_for_end(struct cannery_thread *thread, int64_t deadline)
+{
+    while (__atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE) == 0) {
+        cannery_futex_wait(&thread->ended, 0, deadline);
+        if (deadline >= 0 && cannery_now() >= deadline && __atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE) == 0) {
+            struct cannery_request request = { .kind = CANNERY_EXPIRE, .thread = thread };
+            cannery_turn_submit(&request); /* ends the wait, unless the machine's clock says that it is too early */
+            deadline = request.waits ? request.deadline : -1;
+        }
+    }
+    return thread->result;
+}
+
+uint64_t cannery_call(unsigned index, const uint64_t *args)
+{
+    const struct cannery_function *function = &cannery_functions[index];
+    if (atomic_load_explicit(&stage, memory_order_acquire) != RUNNING && start() != 0)
+        return refuse(function, INTERNAL_ERROR);
+    struct cannery_thread *thread = this_thread != NULL ? this_thread : new_thread();
+    if (thread == NULL)
+        return refuse(function, INTERNAL_ERROR);
+    if (thread->inside) { /* only a signal handler can get here: the interrupted call may hold the engine */
+        static const char text[] = "cannery: a signal handler called the runtime while its thread was inside a runtime call: refused\n";
+        if (write(2, text, sizeof text - 1) < 0)
+            (void)0;
+        return refuse(function, RT_INTERNAL_ERROR);
+    }
+    thread->inside = 1;
+
+    struct cannery_request request = { .kind = CANNERY_CALL, .function = index, .thread = thread, .args = args };
+    if (function->strings != 0) { /* measured here, so that an unreadable string faults outside the engine */
+        unsigned n = 0;
+        for (unsigned i = 0; i < function->nargs; i++)
+            if (function->strings & (1u << i) && n < sizeof request.lengths / sizeof request.lengths[0])
+                request.lengths[n++] = args[i] == 0 ? 0 : strlen((const char *)(uintptr_t)args[i]);
+    }
+    struct inflight *slot = note_inflight(thread, index, args);
+    cannery_turn_submit(&request);
+    uint64_t result = request.waits ? wait_for_end(thread, request.deadline) : request.result;
+    if (request.written)
+        write_outputs(function, &request);
+    if (slot == NULL)
+        slot = inflight_slot(thread); /* the thread's first call was noted when it got its number */
+    if (slot != NULL)
+        __atomic_store_n(&slot->function, 0, __ATOMIC_RELEASE);
+    thread->inside = 0;
+    return result;
+}

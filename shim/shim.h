@@ -1,0 +1,143 @@
+/* What the three C parts of Cannery share: the generated exports, the shim proper and the engine.
+ *
+ * The shim (shim.c, turn.c, loader.c, exports.c) lives in the program's link namespace and knows no Python.
+ * The engine (engine.c) lives in a namespace of its own, with a libc and a CPython of its own. They meet in the two
+ * tables `cannery_engine` and `cannery_services` and in the request below, nowhere else. */
+#ifndef CANNERY_SHIM_H
+#define CANNERY_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CANNERY_MAX_ARGS = 16, CANNERY_MAX_OUTS = 6 };
+
+/* ---- generated from the API model (exports.c) ---- */
+
+enum cannery_return { /* what a function returns; decides what "not supported" looks like */
+    CANNERY_RET_ERROR, CANNERY_RET_ZERO, CANNERY_RET_NULL, CANNERY_RET_VOID, CANNERY_RET_FLOAT
+};
+
+struct cannery_out {    /* an output written through a pointer argument */
+    unsigned char arg;  /* which argument is the pointer */
+    unsigned char size; /* bytes to write: 1, 2, 4 or 8 */
+};
+
+struct cannery_function {
+    const char *name;
+    unsigned char nargs;
+    unsigned char nouts;
+    unsigned char kind;        /* enum cannery_return */
+    unsigned short strings;    /* bit i: argument i is a C string that the engine reads */
+    unsigned short signed32;   /* bit i: argument i is signed and stands sign-extended */
+    unsigned short floats;     /* bit i: argument i holds the bits of a float or double (see generator) */
+    struct cannery_out outs[CANNERY_MAX_OUTS];
+};
+
+extern const struct cannery_function cannery_functions[];
+extern const unsigned cannery_function_count;
+
+/* Every export ends here. Never blocks on a lock of the program; safe from any thread the program made. */
+uint64_t cannery_call(unsigned function, const uint64_t *args);
+
+/* ---- requests: one turn of the engine ---- */
+
+enum cannery_request_kind {
+    CANNERY_CALL,       /* a call of the program */
+    CANNERY_EXPIRE,     /* the real-time limit of this thread's wait ran out */
+    CANNERY_PACE,       /* the pacer: run what became due while nobody called */
+    CANNERY_THREAD_END, /* the thread ends */
+    CANNERY_OWN_TURN    /* the thread wants the engine for itself (turn.c) */
+};
+
+enum cannery_request_state { /* futex word; the order of the values does not matter */
+    CANNERY_QUEUED, CANNERY_SLEEPING, CANNERY_SERVED, CANNERY_GRANTED
+};
+
+struct cannery_thread; /* shim.c */
+
+struct cannery_request {
+    uint32_t state;              /* enum cannery_request_state, atomic */
+    uint8_t kind;                /* enum cannery_request_kind */
+    uint8_t waits;               /* out: the call has to wait; its result comes through `end_wait` */
+    uint8_t written;             /* out: bit i: outs[i] is to be written */
+    uint32_t function;
+    struct cannery_thread *thread;
+    const uint64_t *args;
+    uint64_t lengths[2];         /* of the C strings among the arguments, in order */
+    uint64_t result;             /* out: the return value's bits */
+    uint64_t outs[CANNERY_MAX_OUTS];
+    int64_t deadline;            /* out: monotonic ns at which a wait expires, < 0 for never; PACE: next due time */
+    struct cannery_request *next;
+};
+
+/* The part of a thread that the engine sees. Identity is the ordinal: threads are numbered from 1 by their first call. */
+struct cannery_thread_engine {
+    void *state;  /* PyThreadState of this thread, made on its first turn */
+    void *object; /* the session's object for this thread */
+};
+
+/* ---- engine <-> shim ---- */
+
+enum { CANNERY_ENGINE_ABI = 1 };
+
+struct cannery_services { /* what the engine may ask of the shim; all of it runs in the program's namespace */
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void (*free)(void *);
+    char *(*getenv)(const char *); /* the engine's libc knows only the environment the process began with */
+    struct cannery_thread_engine *(*thread_engine)(struct cannery_thread *);
+    uint32_t (*thread_ordinal)(struct cannery_thread *);
+    void (*begin_call)(struct cannery_request *);        /* before a call is served: the thread gets its ordinal */
+    void (*begin_wait)(struct cannery_thread *);         /* the call being served has to wait */
+    void (*end_wait)(uint32_t ordinal, uint64_t result); /* release the waiting thread with that result */
+    void (*arm)(int64_t due);                            /* wake the pacer not before that monotonic time */
+    void (*set_inflight)(void *slots, uint32_t count);   /* where to note what is in flight; NULL to stop */
+    const struct cannery_function *functions;
+    unsigned function_count;
+};
+
+struct cannery_engine_options {
+    const char *executable; /* of the environment Cannery is installed in */
+    const char *prefix;     /* of the Python installation */
+    const char *paths;      /* module search path, one entry a line */
+    const char *site;       /* a folder whose .pth files are to be obeyed (editable installation), or "" */
+    int shared;             /* the interpreter belongs to the host (`--engine host`) */
+};
+
+struct cannery_engine { /* called with the engine lock held, except `start` */
+    void (*enter)(struct cannery_thread *);
+    void (*serve)(struct cannery_request *);
+    void (*leave)(struct cannery_thread *);
+    void (*retire)(struct cannery_thread *);        /* enter + drop the thread's state + leave */
+    void (*before_fork)(struct cannery_thread *);
+    void (*after_fork)(struct cannery_thread *, int child);
+};
+
+/* Exported by the engine under this name. 0, or -1 with one line in `error`. */
+typedef int (*cannery_engine_start_t)(int abi, const struct cannery_services *, const struct cannery_engine_options *,
+                                      struct cannery_engine *, char *error, size_t error_size);
+#define CANNERY_ENGINE_START "cannery_engine_start"
+
+/* ---- inside the shim ---- */
+
+/* loader.c: finds, places and starts the engine. 0, or -1 after one line on standard error. */
+int cannery_load_engine(const struct cannery_services *services, struct cannery_engine *engine);
+/* loader.c: to be called on every thread before it first enters the engine. */
+void cannery_prepare_thread(void *value);
+void cannery_set_thread_destructor(void (*destructor)(void *));
+void cannery_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* turn.c: the engine lock. `submit` has the request served, by this thread or by one that holds the engine already. */
+void cannery_turn_init(const struct cannery_engine *engine);
+void cannery_turn_submit(struct cannery_request *request);
+void cannery_turn_take(struct cannery_request *request); /* a turn of one's own, until `give` */
+void cannery_turn_give(void);
+void cannery_turn_reset_in_child(void);
+uint64_t cannery_turn_count(void);
+
+long cannery_futex_wait(uint32_t *word, uint32_t value, int64_t deadline); /* deadline: monotonic ns, < 0 for none */
+void cannery_futex_wake(uint32_t *word);
+int64_t cannery_now(void);
+
+#endif
