@@ -1,0 +1,39 @@
+"""The table of handlers, and what stands between a driver and a handler."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from cannery.runtime.errors import Held, Refused
+
+if TYPE_CHECKING:
+    from cannery.runtime.machine import Handler, Machine
+    from cannery.runtime.objects import Thread
+
+HANDLERS: Final[dict[str, Callable[..., Any]]] = {}
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def call(name: str) -> Callable[[_F], _F]:
+    """Register a function as the handler of the C function ``name``."""
+
+    def register(handler: _F) -> _F:
+        assert name not in HANDLERS, name
+        HANDLERS[name] = handler
+        return handler
+
+    return register
+
+
+def bound(machine: "Machine", name: str, handler: Callable[..., Any]) -> "Handler":
+    """The handler as a driver calls it: bound to its machine, with refusals turned into numbers."""
+
+    def entry(thread: "Thread", *arguments: Any) -> Any:
+        try:
+            return handler(machine, thread, *arguments)
+        except Refused as refused:
+            return machine.refuse(thread, name, refused)
+        except Held:
+            raise NotImplementedError from None
+
+    return entry

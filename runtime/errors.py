@@ -1,0 +1,132 @@
+"""Refused calls: the numbers that calls answer, and the texts that explain them.
+
+A handler raises :class:`Refused`; the machine turns it into the number, the thread's last error and a message. Who
+checks decides two things (semantics.md 0.1, 0.2): a check of the acl layer, marked (A) there, does not set the last
+error, one of the runtime layer (R) does. Texts are kept as template and values, and formatted when somebody reads them.
+
+The numbers are those of ``api/abi/error_codes.json``; a test compares them.
+"""
+
+from typing import Final
+
+ACL_SUCCESS: Final = 0
+ACL_ERROR_INVALID_PARAM: Final = 100000
+ACL_ERROR_REPEAT_INITIALIZE: Final = 100002
+ACL_ERROR_INVALID_FILE: Final = 100003
+ACL_ERROR_INVALID_FILE_SIZE: Final = 100005
+ACL_ERROR_PARSE_FILE: Final = 100006
+ACL_ERROR_REPEAT_FINALIZE: Final = 100037
+ACL_ERROR_FEATURE_UNSUPPORTED: Final = 200006
+ACL_ERROR_RT_PARAM_INVALID: Final = 107000
+ACL_ERROR_RT_INVALID_DEVICEID: Final = 107001
+ACL_ERROR_RT_CONTEXT_NULL: Final = 107002
+ACL_ERROR_RT_STREAM_CONTEXT: Final = 107003
+ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID: Final = 107006
+ACL_ERROR_RT_INVALID_MEMORY_TYPE: Final = 107016
+ACL_ERROR_RT_INVALID_HANDLE: Final = 107017
+ACL_ERROR_RT_TASK_TIMEOUT: Final = 107020
+ACL_ERROR_RT_FEATURE_NOT_SUPPORT: Final = 207000
+ACL_ERROR_RT_MEMORY_ALLOCATION: Final = 207001
+ACL_ERROR_RT_NO_DEVICE: Final = 207004
+ACL_ERROR_RT_NO_EVENT_RESOURCE: Final = 207007
+ACL_ERROR_RT_NO_STREAM_RESOURCE: Final = 207008
+ACL_ERROR_FAILURE: Final = 500001
+ACL_ERROR_RT_INTERNAL_ERROR: Final = 507000
+ACL_ERROR_RT_CONTEXT_RELEASE_ERROR: Final = 507007
+ACL_ERROR_RT_SYS_DMA: Final = 507013
+ACL_ERROR_RT_STREAM_SYNC_TIMEOUT: Final = 507046
+ACL_ERROR_RT_EVENT_SYNC_TIMEOUT: Final = 507047
+ACL_ERROR_RT_DRV_INTERNAL_ERROR: Final = 507899
+
+NAMES: Final[dict[int, str]] = {
+    value: name for name, value in list(globals().items()) if name.startswith("ACL_") and isinstance(value, int)
+}
+
+
+class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error of Cannery
+    """A call that answers ``number``; ``text.format(*values)`` says what was wrong, which argument, and what to do."""
+
+    __slots__ = ("number", "remembered", "text", "values")
+
+    def __init__(self, number: int, text: str, *values: object, remembered: bool = True) -> None:
+        super().__init__(number)
+        self.number = number
+        self.text = text
+        self.values = values
+        self.remembered = remembered
+
+
+class Held(Exception):  # noqa: N818 - as above
+    """The call has to wait until the snapshot lock is released, and starts again then (semantics.md 10.6)."""
+
+
+class Message:
+    """One failure, as aclGetRecentErrMsg will tell it."""
+
+    __slots__ = ("function", "number", "read", "text", "values")
+
+    def __init__(self, function: str, number: int, text: str, values: tuple[object, ...]) -> None:
+        self.function = function
+        self.number = number
+        self.text = text
+        self.values = values
+        self.read = False
+
+    def __str__(self) -> str:
+        name = NAMES.get(self.number, "")
+        return f"{self.function}: {self.text.format(*self.values)} [{self.number}{' ' if name else ''}{name}]"
+
+
+def null(argument: str) -> Refused:
+    """(A) 100000: a pointer that must not be null is."""
+    return Refused(
+        ACL_ERROR_INVALID_PARAM, "the argument {} is null; pass the address of an object that exists", argument,
+        remembered=False,
+    )  # fmt: skip
+
+
+def invalid(text: str, *values: object) -> Refused:
+    """(A) 100000: any other argument check of the acl layer."""
+    return Refused(ACL_ERROR_INVALID_PARAM, text, *values, remembered=False)
+
+
+def out_of_range(text: str, *values: object) -> Refused:
+    """(R) 107000: a value, range or state that the runtime layer refuses."""
+    return Refused(ACL_ERROR_RT_PARAM_INVALID, text, *values)
+
+
+def stale(kind: str, handle: int) -> Refused:
+    """(R) 107017: not the handle of a live object of this kind (semantics.md 0.2)."""
+    return Refused(
+        ACL_ERROR_RT_INVALID_HANDLE,
+        "the argument {} ({:#x}) is not the handle of a live {}: it was destroyed, its device was reset, or it is of "
+        "another kind; use the handle that its create call gave, and only until its destroy call",
+        kind, handle, kind,
+    )  # fmt: skip
+
+
+def no_context() -> Refused:
+    """(R) 107002: the thread has no current context (semantics.md 0.3)."""
+    return Refused(
+        ACL_ERROR_RT_CONTEXT_NULL,
+        "this thread has no current context; call aclrtSetDevice or aclrtSetCurrentContext on this thread first",
+    )
+
+
+def foreign(handle: int) -> Refused:
+    """(R) 107003: a task for a stream of another context than the current one (semantics.md 0.3)."""
+    return Refused(
+        ACL_ERROR_RT_STREAM_CONTEXT,
+        "the stream {:#x} belongs to another context than the current one; make its context current first "
+        "(aclrtSetCurrentContext, or aclrtSetDevice for the context of a device)",
+        handle,
+    )
+
+
+def aborted(number: int) -> Refused:
+    """(R) the failure that stopped a stop-mode context, until it is reset (semantics.md 5)."""
+    return Refused(
+        number,
+        "the context stopped at an earlier failure, because one of its streams has the failure mode stop; destroy "
+        "the context or reset the device",
+    )

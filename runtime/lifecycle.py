@@ -1,0 +1,110 @@
+"""How devices, contexts and streams come and go.
+
+A device is open while it has a context. Its primary context lives from the first aclrtSetDevice to the reset that
+brings the count to zero; contexts made explicitly live until they are destroyed (semantics.md 4).
+"""
+
+from typing import TYPE_CHECKING
+
+from cannery.runtime.objects import Context, Device, Event, Stream, Thread
+
+if TYPE_CHECKING:
+    from cannery.runtime.machine import Machine
+
+
+def open_context(machine: "Machine", device: Device, primary: bool) -> Context:
+    """A new context with its default stream."""
+    context = Context(machine.new_handle(), device, primary)
+    machine.contexts[context.handle] = context
+    device.contexts += 1
+    context.default = open_stream(machine, context)
+    return context
+
+
+def close_context(machine: "Machine", context: Context) -> None:
+    """End a context: work that needs nothing more of the host is completed, the rest is dropped (observed: destruction
+    waits for work, but not for ever); its streams die with it, and threads that had it current have none."""
+    for stream in [*context.streams.values()]:
+        if stream.queue:
+            machine.schedule.finish([stream.queue[-1]])
+        close_stream(machine, stream)
+    del machine.contexts[context.handle]
+    for thread in machine.threads.values():
+        if thread.context is context:
+            thread.context = None
+    device = context.device
+    device.contexts -= 1
+    if not device.contexts:
+        close_device(machine, device)
+
+
+def close_device(machine: "Machine", device: Device) -> None:
+    """The last context of a device is gone: what belongs to the device goes too."""
+    for handle in device.events:
+        machine.events.pop(handle, None)
+    device.events.clear()
+    device.event_ids = 0
+
+
+def select(machine: "Machine", thread: Thread, device: Device) -> Context:
+    """Make the device's primary context current for the thread (aclrtSetDevice)."""
+    device.selected += 1
+    context = device.primary
+    if context is None:
+        context = device.primary = open_context(machine, device, True)
+        for other in machine.threads.values():
+            if other.follows is device and other.context is None:
+                other.context = context
+    thread.follows = device
+    thread.context = context
+    return context
+
+
+def release(machine: "Machine", thread: Thread, device: Device) -> None:
+    """The count of a device reached zero: its primary context ends, and the calling thread loses its current context,
+    unless that was made explicitly (semantics.md 4, observed)."""
+    device.selected = 0
+    context = device.primary
+    assert context is not None
+    device.primary = None
+    close_context(machine, context)
+    current = thread.context
+    if current is None or current.primary:
+        thread.context = None
+        thread.follows = None
+
+
+def open_stream(machine: "Machine", context: Context) -> Stream:
+    """A new stream of a context."""
+    stream = Stream(machine.new_handle(), context)
+    machine.streams[stream.handle] = stream
+    context.streams[stream.handle] = stream
+    context.device.streams += 1
+    return stream
+
+
+def close_stream(machine: "Machine", stream: Stream) -> None:
+    """End a stream at once; what is still queued is dropped."""
+    machine.schedule.drop(stream)
+    machine.streams.pop(stream.handle, None)
+    del stream.context.streams[stream.handle]
+    stream.device.streams -= 1
+
+
+def open_event(machine: "Machine", context: Context, flags: int, ex: bool) -> Event:
+    """A new event on the device of a context."""
+    event = Event(machine.new_handle(), context, flags, ex)
+    machine.events[event.handle] = event
+    event.device.events[event.handle] = event
+    if event.holds_id:
+        event.device.event_ids += 1
+    return event
+
+
+def close_event(machine: "Machine", event: Event) -> None:
+    """The handle dies at once; queued work that uses the event goes on (semantics.md 1.6)."""
+    del machine.events[event.handle]
+    del event.device.events[event.handle]
+    if event.holds_id:
+        event.device.event_ids -= 1
+    event.record = None
