@@ -46,6 +46,12 @@ _BASIC: Final = {
     **{f"uint{8 * size}_t": CType(f"uint{8 * size}_t", INTEGER, size) for size in (1, 2, 4, 8)},
 }
 
+PLAIN_NUMBERS: Final = frozenset(name for name, meaning in _BASIC.items() if meaning.is_number) | {
+    "aclError",
+    "aclFloat16",
+}
+"""Names of number types that are no enums; every other number type of the ABI is one."""
+
 
 class Types:
     """The named types of the ABI. ``enums``, ``structs``, ``typedefs``, ``macros`` and ``constants`` are the tables of

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import ClassVar, Final, NoReturn, Protocol, TypeVar
 
 from cannery.runtime.api import ctype
-from cannery.runtime.api.ctype import CType, Types
+from cannery.runtime.api.ctype import PLAIN_NUMBERS, CType, Types
 from cannery.runtime.api.lengths import Length
 
 IN: Final = "in"
@@ -116,16 +116,11 @@ class Role:
 
 
 class _Number(Role):
-    """``ctype`` is the type of the number itself; ``enum`` names the enum its values come from if that is another."""
+    """``ctype`` is the type of the number itself; ``enum`` names its values: that type if it is one, or as given."""
 
     def __init__(self, ctype: str, enum: str | None = None) -> None:
         self.ctype = ctype
-        self.enum = enum
-
-    @property
-    def values(self) -> str:
-        """The name under which ``Types.enums`` has the named values of this number, if it has any."""
-        return self.enum or self.ctype
+        self.enum = ctype if enum is None and ctype not in PLAIN_NUMBERS else enum
 
 
 class _HandleOf(Role):
