@@ -21,7 +21,8 @@ class Payload(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """``kind`` is one of read, write, move, fill, alloc, file; ``ok`` False when the host range could not be accessed."""
+    """``kind`` is one of read, write, move, fill, alloc, file; ``ok`` is False when the host range could not be
+    accessed, the host had no memory, or there is no such file."""
 
     kind: str
     ok: bool

@@ -1,0 +1,259 @@
+"""Values on the wire: encoding and decoding of arguments and results by form (section 6 of the format).
+
+The recorder encodes what a call passed and got; a replayer decodes it for its own machine. Both build one
+:class:`FunctionCodec` per function from the function table.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from cannery.recorder.addresses import AddressBook
+from cannery.recorder.format import TraceError
+from cannery.recorder.schema import LIST, FunctionForm, ParamForm
+from cannery.runtime.handles import handle_of, ordinal_of
+
+Convert: TypeAlias = Callable[[Any], Any]
+
+_TABLE_SIZE: Final = 1 << 16
+_NOT_NULL: Final = 0x1000  # what a pointer of which only "is it null" was kept becomes in replay
+_TOKEN_BASE: Final = 0x1000_0000
+_TOKEN_STEP: Final = 16
+
+
+class WireError(TraceError):
+    """A value in the trace does not have its form; the text names function and parameter."""
+
+
+class HandleTable(dict[int, "int | bytes"]):
+    """Handle -> wire value, filled when first asked and emptied when large: a look-up is as fast as Python gets."""
+
+    __slots__ = ()
+
+    def __missing__(self, handle: int) -> "int | bytes":
+        if len(self) >= _TABLE_SIZE:
+            self.clear()
+        wire = self[handle] = encode_handle(handle)
+        return wire
+
+
+class TokenTable(dict[int, int]):
+    """Pointer -> ordinal of distinct values in order of first appearance, from 1; null is 0."""
+
+    __slots__ = ()
+
+    def __missing__(self, pointer: int) -> int:
+        if not pointer:
+            return 0
+        token = self[pointer] = len(self) + 1
+        return token
+
+
+def encode_handle(handle: int | None) -> int | bytes:
+    """0 for null, the ordinal of an object, or the 8 bytes of a value that is no handle of ours."""
+    if not handle:
+        return 0
+    ordinal = ordinal_of(handle)
+    return (handle & 0xFFFF_FFFF_FFFF_FFFF).to_bytes(8, "little") if ordinal is None else ordinal
+
+
+def decode_handle(wire: Any) -> int:
+    """Raises ValueError for what no handle is written as."""
+    if isinstance(wire, bytes) and len(wire) == 8:
+        return int.from_bytes(wire, "little")
+    return handle_of(_whole(wire)) if wire else 0
+
+
+class Wire:
+    """The conversions of one process: its addresses, handles and tokens."""
+
+    __slots__ = ("_decoders", "_encoders", "book", "handles", "tokens")
+
+    def __init__(self, book: AddressBook) -> None:
+        self.book = book
+        self.handles = HandleTable()
+        self.tokens = TokenTable()
+        self._encoders: dict[str, Convert | None] = {
+            "number": None,
+            "handle": self.handles.__getitem__,
+            "address": book.wire,
+            "bytes": None,
+            "flag": bool,
+            "token": self.tokens.__getitem__,
+            "raw": _encode_raw,
+            "plain": None,
+            "none": _nothing,
+        }
+        self._decoders: dict[str, Convert] = {
+            "number": _number,
+            "handle": decode_handle,
+            "address": self._address,
+            "bytes": _bytes,
+            "flag": _flag,
+            "token": _token,
+            "raw": _raw,
+            "plain": _same,
+            "none": _nothing,
+        }
+
+    def encoder(self, form: str) -> Convert | None:
+        """From a Python value to its wire value; None when they are the same."""
+        if not form.startswith(LIST):
+            return self._encoders[form]
+        element = self._encoders[form.removeprefix(LIST)]
+        if element is None:
+            return None
+        convert = element
+        return lambda values: None if values is None else [convert(value) for value in values]
+
+    def decoder(self, form: str) -> Convert:
+        """From a wire value to a Python value. The conversion raises ValueError for a value of another form."""
+        if not form.startswith(LIST):
+            return self._decoders[form]
+        convert = self._decoders[form.removeprefix(LIST)]
+
+        def decode_list(wire: Any) -> tuple[Any, ...] | None:
+            if wire is None:
+                return None
+            if not isinstance(wire, tuple):
+                raise ValueError("an array")
+            return tuple(convert(value) for value in wire)
+
+        return decode_list
+
+    def function(self, form: FunctionForm) -> "FunctionCodec":
+        return FunctionCodec(form, self)
+
+    def _address(self, wire: Any) -> int:
+        if isinstance(wire, tuple):
+            region, offset = wire
+            wire = _whole(region), _whole(offset)
+        elif wire is not None:
+            wire = _whole(wire)
+        return self.book.address(wire)
+
+
+class FunctionCodec:
+    """Encodes and decodes the values of one function.
+
+    ``patches`` and ``result`` are for writers that build records themselves: which parameters need a conversion, and
+    that of the return value (None: none).
+    """
+
+    __slots__ = ("_in", "_out", "_result", "blank", "form", "out_patches", "patches", "result")
+
+    def __init__(self, form: FunctionForm, wire: Wire) -> None:
+        self.form = form
+        self.patches = _patches([wire.encoder(param.into) for param in form.params])
+        self.out_patches = _patches([wire.encoder(param.out or "none") for param in form.outputs])
+        self.result = wire.encoder(form.result)
+        self.blank = (None,) * len(form.outputs)
+        self._in = [wire.decoder(param.into) for param in form.params]
+        self._out = [wire.decoder(param.out or "none") for param in form.outputs]
+        self._result = wire.decoder(form.result)
+
+    def encode_ins(self, args: Sequence[Any]) -> list[Any]:
+        """One wire value per parameter."""
+        return _encode(args, self.patches)
+
+    def encode_reply(self, reply: Any) -> list[Any]:
+        """Wire values of the return value and of every output. ``reply`` is as a handler of the machine gives it."""
+        if reply.__class__ is not tuple:
+            outs: Sequence[Any] = self.blank
+        else:
+            reply, *outs = reply
+        if self.result is not None:
+            reply = self.result(reply)
+        return [reply, *_encode(outs, self.out_patches)]
+
+    def decode_ins(self, ins: Sequence[Any]) -> tuple[Any, ...]:
+        """Arguments for a handler. A pointer of which only "is it null" was kept becomes some number.
+
+        Raises:
+            WireError: a value does not have its form.
+        """
+        return self._decode(ins, self._in, self.form.params)
+
+    def decode_outs(self, outs: Sequence[Any]) -> tuple[Any, ...]:
+        """Output values as a handler gives them, None for one that was not written. Raises WireError."""
+        return self._decode(outs, [_unless_none(decode) for decode in self._out], self.form.outputs)
+
+    def decode_result(self, ret: Any) -> Any:
+        """The return value as a handler gives it. Raises WireError."""
+        try:
+            return self._result(ret)
+        except (ValueError, TypeError):
+            raise WireError(f"{self.form.name}: {ret!r} is no return value of form {self.form.result}") from None
+
+    def _decode(
+        self, values: Sequence[Any], decoders: Sequence[Convert], params: Sequence[ParamForm]
+    ) -> tuple[Any, ...]:
+        if len(values) != len(decoders):
+            raise WireError(f"{self.form.name}: {len(values)} values stand for {len(decoders)} parameters")
+        decoded = []
+        for value, decode, param in zip(values, decoders, params, strict=True):
+            try:
+                decoded.append(decode(value))
+            except (ValueError, TypeError):
+                text = f"{self.form.name}({param.name}): {value!r} is not of form {param.into}"
+                raise WireError(text + (f" or {param.out}" if param.out else "")) from None
+        return tuple(decoded)
+
+
+def _patches(encoders: Sequence[Convert | None]) -> tuple[tuple[int, Convert], ...]:
+    return tuple((index, convert) for index, convert in enumerate(encoders) if convert is not None)
+
+
+def _encode(values: Sequence[Any], patches: Sequence[tuple[int, Convert]]) -> list[Any]:
+    row = list(values)
+    for index, convert in patches:
+        if row[index] is not None:
+            row[index] = convert(row[index])
+    return row
+
+
+def _unless_none(decode: Convert) -> Convert:
+    return lambda value: None if value is None else decode(value)
+
+
+def _encode_raw(value: int) -> int | None:
+    return value or None
+
+
+def _nothing(_value: Any) -> None:
+    return None
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _whole(value: Any) -> int:
+    if value.__class__ is not int or value < 0:
+        raise ValueError("a whole number")
+    return int(value)
+
+
+def _number(value: Any) -> int | float | None:
+    if value is not None and value.__class__ not in (int, float):
+        raise ValueError("a number")
+    return value
+
+
+def _bytes(value: Any) -> bytes | None:
+    if value is not None and not isinstance(value, bytes):
+        raise ValueError("bytes")
+    return value
+
+
+def _flag(value: Any) -> int:
+    if value is not None and not isinstance(value, bool):
+        raise ValueError("true or false")
+    return _NOT_NULL if value else 0
+
+
+def _token(value: Any) -> int:
+    return _TOKEN_BASE + _whole(value) * _TOKEN_STEP if value else 0
+
+
+def _raw(value: Any) -> Any:
+    return 0 if value is None else _number(value)

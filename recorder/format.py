@@ -1,0 +1,119 @@
+"""Names, numbers and limits of the trace format; ``docs/trace-format.md`` is their specification.
+
+Imported in every preloaded process: constants and errors only.
+"""
+
+from typing import Final
+
+VERSION: Final = 0
+MAGIC: Final = "cannery"
+
+# Names in the folder (section 2)
+BUNDLE: Final = "bundle"
+SCHEMA: Final = "schema"
+END: Final = "end"
+PROCESS: Final = "process"
+INFLIGHT: Final = "inflight"
+PACK: Final = "payloads.pack"
+INDEX: Final = "index"
+JOURNAL: Final = ".journal"
+CHUNK: Final = ".chunk"
+UNFINISHED: Final = ".new"
+
+# Kinds of record that are not calls (section 5)
+WINDOW: Final = -1
+ENTER: Final = -2
+EXIT: Final = -3
+PACE: Final = -4
+EXPIRE: Final = -5
+THREAD_END: Final = -6
+UNSUPPORTED: Final = -7
+STOPPED: Final = -8
+EFFECTS: Final = -9
+OPTIONAL: Final = -64  # kinds from here down may be skipped
+NOTE: Final = -64
+REGION: Final = -65
+
+# Effects (section 7)
+READ: Final = 1
+WRITE: Final = 2
+MOVE: Final = 3
+FILL: Final = 4
+ALLOC: Final = 5
+FILE: Final = 6
+EFFECT_KINDS: Final = {READ: "read", WRITE: "write", MOVE: "move", FILL: "fill", ALLOC: "alloc", FILE: "file"}
+POLICIES: Final = ("input", "full", "hash", "none")
+SHORT: Final = 32  # bytes of payload that stand in the record itself
+DIGEST: Final = 16
+
+# Sizes and limits (sections 4, 10 and 13)
+WINDOW_SIZE: Final = 4 << 20
+WINDOW_RESERVE: Final = 64  # kept free for a STOPPED record
+PAGE: Final = 4096
+MAX_RECORD: Final = 16 << 20
+MAX_WINDOW: Final = MAX_RECORD + (1 << 20)
+MAX_EFFECTS: Final = 1024
+MAX_ELEMENTS: Final = 65535
+MAX_SHEET: Final = 1 << 20
+MAX_INDEX: Final = 64 << 20
+MAX_INDEXED_PAYLOADS: Final = 1_000_000
+MAX_SCHEMA: Final = 16 << 20
+SLOTS: Final = 1024
+SLOT_SIZE: Final = 64
+SLOT_ARGS: Final = 6
+
+
+class TraceError(Exception):
+    """A bundle cannot be made, joined or opened; the text is one line that says why and what to do."""
+
+
+class NotABundle(TraceError):  # noqa: N818
+    """There is no bundle at that path."""
+
+
+class FutureVersion(TraceError):  # noqa: N818
+    """The bundle, or a part of it, was made by a newer Cannery."""
+
+
+class BundleExists(TraceError):  # noqa: N818
+    """There is something at that path already, and it may not be replaced."""
+
+
+class DamagedTrace(TraceError):  # noqa: N818
+    """``path`` (within the bundle) is damaged at byte ``offset``; ``what`` says how."""
+
+    def __init__(self, path: str, offset: int, what: str) -> None:
+        super().__init__(f"{path}: damaged at byte {offset}: {what}")
+        self.path = path
+        self.offset = offset
+        self.what = what
+
+    def __reduce__(self) -> tuple[type["DamagedTrace"], tuple[str, int, str]]:
+        return type(self), (self.path, self.offset, self.what)
+
+
+def process_name(ordinal: int) -> str:
+    """Folder name of a process: ``p0001``."""
+    return f"p{ordinal:04d}"
+
+
+def process_ordinal(name: str) -> int | None:
+    """The ordinal in a folder name; None for a name that :func:`process_name` does not give."""
+    return _number(name.removeprefix("p"), 4) if name.startswith("p") else None
+
+
+def window_name(number: int, suffix: str) -> str:
+    """File name of a window: ``000001.journal``."""
+    return f"{number:06d}{suffix}"
+
+
+def window_number(name: str, suffix: str) -> int | None:
+    """The number in a window's file name; None for any other name."""
+    return _number(name.removesuffix(suffix), 6) if name.endswith(suffix) else None
+
+
+def _number(digits: str, width: int) -> int | None:
+    if not (digits.isascii() and digits.isdigit() and width <= len(digits) <= 9):
+        return None
+    number = int(digits)
+    return number if number > 0 and f"{number:0{width}d}" == digits else None

@@ -1,0 +1,49 @@
+"""Sheets: a msgpack map and its check (section 3 of the format)."""
+# ruff: noqa: PTH104 - importing pathlib would cost every preloaded process milliseconds
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from xxhash import xxh3_64_digest
+
+from cannery.recorder.format import UNFINISHED, DamagedTrace
+from cannery.recorder.packing import UNPACK_ERRORS, pack, unpacker
+
+
+def pack_sheet(content: Mapping[str, Any]) -> bytes:
+    data = pack(content)
+    return data + pack(xxh3_64_digest(data))
+
+
+def unpack_sheet(data: bytes, path: str) -> tuple[dict[str, Any], int]:
+    """The map, and the offset of what follows the sheet.
+
+    Raises:
+        DamagedTrace: it is no sheet, or its check differs.
+    """
+    reader = unpacker(data)
+    try:
+        content = reader.unpack()
+        end = reader.tell()
+        check = reader.unpack()
+    except UNPACK_ERRORS as error:
+        raise DamagedTrace(path, reader.tell(), f"no sheet ({type(error).__name__})") from None
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+        raise DamagedTrace(path, 0, "the sheet is no map of names")
+    if check != xxh3_64_digest(data[:end]):
+        raise DamagedTrace(path, 0, "the sheet's check differs: a byte was altered")
+    return content, reader.tell()
+
+
+def replace_file(path: str, data: bytes) -> None:
+    """Write a file under another name and rename it, so that no reader meets half of it."""
+    unfinished = path + UNFINISHED
+    handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        written = 0
+        while written < len(data):
+            written += os.write(handle, data[written:])
+    finally:
+        os.close(handle)
+    os.rename(unfinished, path)

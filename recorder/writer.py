@@ -1,0 +1,214 @@
+"""Writes the records of one process into its journal windows while the program runs.
+
+This is the reference encoder of sections 4 and 5 of the format. Its methods are called with the engine lock held, and
+no error leaves them: what goes wrong ends the recording, once, and the program goes on.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from cannery.recorder import format
+from cannery.recorder.codec import FunctionCodec, Wire
+from cannery.recorder.encoders import Effects, Encoder, make_encoder
+from cannery.recorder.packing import packer
+from cannery.recorder.schema import FunctionForm
+from cannery.recorder.window import Mapper, make_window, map_shared, reason, round_to_page
+
+_WINDOW_HEAD: Final = 32  # no WINDOW record is longer
+
+
+class StreamWriter:
+    """The stream of one process.
+
+    ``start`` is the monotonic time that is 0 in the stream; every ``now`` is monotonic nanoseconds. ``on_stop`` is
+    called once, with a reason, when recording ends before the program; every later call does nothing.
+    """
+
+    __slots__ = (
+        "_folder",
+        "_forms",
+        "_mapper",
+        "_number",
+        "_on_stop",
+        "_window",
+        "calls",
+        "pack",
+        "position",
+        "room",
+        "start",
+        "stopped",
+        "time",
+        "window_size",
+        "wire",
+    )
+
+    def __init__(
+        self,
+        folder: str,
+        forms: Sequence[FunctionForm],
+        wire: Wire,
+        on_stop: Callable[[str], None],
+        *,
+        start: int = 0,
+        mapper: Mapper = map_shared,
+        window_size: int = format.WINDOW_SIZE,
+    ) -> None:
+        self._folder = folder
+        self._forms = forms
+        self._mapper = mapper
+        self._on_stop = on_stop
+        self._number = 0
+        self._window: Any = None
+        self.wire = wire
+        self.pack: Callable[[Any], bytes] = packer()
+        self.calls = 0
+        self.start = start
+        self.time = start  # of the latest step
+        self.position = 0
+        self.room = 0  # records end at or before this offset; below 0: recording ended
+        self.stopped: str | None = None
+        self.window_size = window_size
+        self._roll(0)
+
+    # Records
+
+    def encoder(self, function: int) -> Encoder:
+        """The fastest way to record completed calls of one function; keep it."""
+        return make_encoder(self, self.wire.function(self._forms[function]))
+
+    def codec(self, function: int) -> FunctionCodec:
+        """For :meth:`enter`, :meth:`exit` and :meth:`unsupported`; keep it."""
+        return self.wire.function(self._forms[function])
+
+    def enter(self, codec: FunctionCodec, thread: int, now: int, args: Sequence[Any], effects: Effects) -> int:
+        """A call that has to wait. Return its number, for :meth:`exit`."""
+        number = self.calls
+        try:
+            head = [format.ENTER, codec.form.number, thread, now - self.time, *codec.encode_ins(args)]
+        except Exception as error:
+            self.stop(reason(error))
+            return number
+        self._step(head, effects, now)
+        self.calls = number + 1
+        return number
+
+    def exit(self, codec: FunctionCodec, number: int, thread: int, reply: Any) -> None:
+        """The end of its wait; ``reply`` is the wait's."""
+        try:
+            row = [format.EXIT, number, thread, codec.form.number, *codec.encode_reply(reply)]
+        except Exception as error:
+            self.stop(reason(error))
+            return
+        self._step(row, (), self.time)
+
+    def unsupported(self, codec: FunctionCodec, thread: int, now: int, args: Sequence[Any], ret: Any) -> None:
+        """A call of a function without implementation."""
+        try:
+            row = [format.UNSUPPORTED, codec.form.number, thread, now - self.time, *codec.encode_reply(ret)[:1]]
+            row += codec.encode_ins(args)
+        except Exception as error:
+            self.stop(reason(error))
+            return
+        self._step(row, (), now)
+        self.calls += 1
+
+    def pace(self, now: int, effects: Effects) -> None:
+        """A turn of the pacer."""
+        self._step([format.PACE, now - self.time], effects, now)
+
+    def expire(self, thread: int, now: int, effects: Effects) -> None:
+        """The limit of a thread's wait ran out."""
+        self._step([format.EXPIRE, thread, now - self.time], effects, now)
+
+    def thread_end(self, thread: int, now: int) -> None:
+        """A thread that had called ended."""
+        self._step([format.THREAD_END, thread, now - self.time], (), now)
+
+    def note(self, topic: str, value: Any) -> None:
+        """Something about the host that no result depends on."""
+        self._step([format.NOTE, topic, value], (), self.time)
+
+    # End
+
+    def stop(self, reason: str) -> None:
+        """End the recording here: say so in the room that every window keeps, and once to ``on_stop``."""
+        if self.stopped is not None:
+            return
+        self.stopped = reason
+        if self._window is not None:
+            last = self.pack((format.STOPPED, reason.encode()[:48].decode(errors="ignore")))
+            self.room += format.WINDOW_RESERVE
+            self._put(last)
+        self.close()
+        self._on_stop(reason)
+
+    def close(self) -> None:
+        """Let go of the window. Also what a forked child does with its parent's writer: nothing is written."""
+        self.room = -1
+        self._window = None
+        if self.stopped is None:
+            self.stopped = "closed"
+
+    # Bytes
+
+    def append(self, record: bytes) -> None:
+        """Put one record after the last."""
+        start = self.position
+        end = start + len(record)
+        if end > self.room:
+            self._append_elsewhere(record)
+            return
+        window = self._window
+        window[start + 1 : end] = record[1:]
+        window[start] = record[0]  # commits it: a reader stops where this byte is zero
+        self.position = end
+
+    def append_step(self, row: Sequence[Any], effects: Effects) -> None:
+        """Put the record of a step, after what has to stand before it."""
+        book = self.wire.book
+        if book.fresh:
+            for region in book.fresh:
+                self.append(self.pack((format.REGION, *region)))
+            book.fresh.clear()
+        book.settle()
+        while len(effects) > format.MAX_EFFECTS:
+            self.append(self.pack((format.EFFECTS, *effects[: format.MAX_EFFECTS])))
+            effects = effects[format.MAX_EFFECTS :]
+        self.append(self.pack((*row, *effects)))
+
+    def _step(self, row: Sequence[Any], effects: Effects, now: int) -> None:
+        if self.stopped is not None:
+            return
+        try:
+            self.append_step(row, effects)
+        except Exception as error:
+            self.stop(reason(error))
+        self.time = now
+
+    def _put(self, record: bytes) -> None:
+        if self.position + len(record) <= self.room:
+            self.append(record)
+
+    def _append_elsewhere(self, record: bytes) -> None:
+        if self.stopped is not None:
+            return
+        if len(record) > format.MAX_RECORD:
+            self.stop(f"a record of {len(record)} bytes is larger than the trace format allows")
+            return
+        self._roll(len(record))
+        if self.stopped is None:
+            self.append(record)
+
+    def _roll(self, record_size: int) -> None:
+        """Go on in a new window that has room for a record of that size."""
+        size = max(self.window_size, round_to_page(_WINDOW_HEAD + record_size + format.WINDOW_RESERVE))
+        try:
+            window = make_window(self._folder, self._number + 1, size, self._mapper)
+        except OSError as error:
+            self.stop(reason(error))
+            return
+        self._number += 1
+        self._window = window
+        self.position = 0
+        self.room = size - format.WINDOW_RESERVE
+        self.append(self.pack((format.WINDOW, self._number, self.calls, self.time - self.start)))
