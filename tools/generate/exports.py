@@ -49,7 +49,7 @@ class Outputs:
         return self._written()
 
     def inout_scalar(self, role: roles.InOutScalar) -> Output:
-        raise ExportError(f"{self._where}: the shim cannot read a number before it writes it yet")
+        raise ExportError(f"{self._where}: the shim cannot serve a number that a call reads and writes yet")
 
     def handle(self, role: roles.Handle) -> Output:
         return Output()
