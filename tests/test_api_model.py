@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from cannery.runtime.api import INOUT, MODEL, OUT, PRODUCTS, Model, Role, RoleError, ctype, roles
 from cannery.runtime.api.annotations import Annotation, call
 from cannery.runtime.api.chapters import CHAPTERS
@@ -29,8 +32,6 @@ from cannery.runtime.api.roles import (
     StructByValue,
     UserData,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 COMPLETE = """
 aclInit aclFinalize aclGetRecentErrMsg aclrtPeekAtLastError aclrtGetLastError aclrtSetDevice aclrtResetDevice

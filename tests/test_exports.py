@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from cannery.runtime.api import MODEL
 
 ROOT = Path(__file__).parents[1]

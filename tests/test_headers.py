@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from cannery.runtime.api import MODEL
 
 ROOT = Path(__file__).parents[1]
