@@ -18,9 +18,9 @@ PAGE: Final = 4096
 
 
 class EffectDifference(NamedTuple):
-    """Effect ``index`` of a step is not what the trace has; texts say what was asked for and what is recorded."""
+    """Effect number ``place`` of a step is not what the trace has; texts say what was asked for and what is recorded."""
 
-    index: int
+    place: int
     expected: str
     actual: str
 

@@ -16,7 +16,7 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, status: int = FAILED) -> None:
         super().__init__(message)
-        self.exit_code = status
+        self.exit_code = status  # type: ignore[misc]  # click declares a ClassVar and reads the instance's
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the line on standard error."""

@@ -1,7 +1,7 @@
 """Starts the program of ``cannery run`` and waits for it, without standing in its way.
 
 The program gets the launcher's standard streams, process group and signal dispositions. A keyboard interrupt goes to
-the whole group, so the launcher ignores it and lets the program decide; signals sent to the launcher alone are passed on.
+the whole group, so the launcher ignores it and lets the program decide; signals sent to the launcher are passed on.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ import errno
 import os
 import select
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -52,10 +52,10 @@ def fix_addresses() -> bool:
     personality = ctypes.CDLL(None, use_errno=True).personality
     personality.argtypes = [ctypes.c_ulong]
     present = personality(0xFFFFFFFF)
-    return present != -1 and personality(present | _ADDR_NO_RANDOMIZE) != -1
+    return bool(present != -1 and personality(present | _ADDR_NO_RANDOMIZE) != -1)
 
 
-def run(program: Path, argv: Sequence[str], environment: Mapping[str, str], tick: Callable[[], None] | None) -> int:
+def run(program: Path, argv: list[str], environment: Mapping[str, str], tick: Callable[[], None] | None) -> int:
     """Run ``program`` to its end; call ``tick`` about five times a second meanwhile. Return the wait status.
 
     Raises:
@@ -63,9 +63,9 @@ def run(program: Path, argv: Sequence[str], environment: Mapping[str, str], tick
     """
     ours = {number: signal.getsignal(number) for number in (*_PASSED_ON, *_KEYBOARD)}
     # What our caller had set to be ignored (nohup) stays ignored in the program.
-    default = [number for number, handler in ours.items() if handler is not signal.SIG_IGN]
-    for number in _KEYBOARD:
-        signal.signal(number, signal.SIG_IGN)
+    default: list[int] = [number for number, handler in ours.items() if handler is not signal.SIG_IGN]
+    for key in _KEYBOARD:
+        signal.signal(key, signal.SIG_IGN)
     child = 0
     early: list[int] = []
 
@@ -77,9 +77,9 @@ def run(program: Path, argv: Sequence[str], environment: Mapping[str, str], tick
             early.append(number)
 
     try:
-        for number in _PASSED_ON:
-            if number in default:
-                signal.signal(number, pass_on)
+        for passed in _PASSED_ON:
+            if passed in default:
+                signal.signal(passed, pass_on)
         child = _spawn(program, argv, environment, [*default, *_PYTHON_IGNORES])
         for number in early:
             os.kill(child, number)
@@ -88,11 +88,11 @@ def run(program: Path, argv: Sequence[str], environment: Mapping[str, str], tick
         return os.waitpid(child, 0)[1]
     finally:
         child = 0
-        for number, handler in ours.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        for kept, handler in ours.items():
+            signal.signal(kept, handler if handler is not None else signal.SIG_DFL)
 
 
-def _spawn(program: Path, argv: Sequence[str], environment: Mapping[str, str], default: list[int]) -> int:
+def _spawn(program: Path, argv: list[str], environment: Mapping[str, str], default: list[int]) -> int:
     try:
         return os.posix_spawn(program, argv, environment, setsigdef=default)
     except OSError as error:

@@ -50,7 +50,9 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--version", is_flag=True, callback=_print_version, expose_value=False, is_eager=True, help="Print the version.")
+@click.option(
+    "--version", is_flag=True, callback=_print_version, expose_value=False, is_eager=True, help="Print the version."
+)
 def main(**_: Any) -> None:
     """Run Ascend programs without an NPU, record every runtime call, and replay the recording anywhere.
 

@@ -1,7 +1,7 @@
 """Options that several verbs share, each also an environment variable ``CANNERY_<NAME>``."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -9,10 +9,18 @@ from cannery.tools.errors import suggestion
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+if TYPE_CHECKING:
+
+    class Word(click.ParamType[str]): ...
+
+    class Number(click.ParamType[int]): ...
+else:  # generic only since click 8.4
+    Word = Number = click.ParamType
+
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-class OneOf(click.ParamType):
+class OneOf(Word):
     """One of a few words, any case; a misspelt one gets the nearest suggested."""
 
     name = "word"
@@ -27,10 +35,11 @@ class OneOf(click.ParamType):
         for word in self.words:
             if word.lower() == str(value).lower():
                 return word
-        return self.fail(f"'{value}' is none of {', '.join(self.words)}{suggestion(str(value), [*self.words])}", param, ctx)
+        near = suggestion(str(value), [*self.words])
+        return self.fail(f"'{value}' is none of {', '.join(self.words)}{near}", param, ctx)
 
 
-class Size(click.ParamType):
+class Size(Number):
     """A number of bytes with an optional unit K, M, G or T (powers of 1024)."""
 
     name = "size"
@@ -46,7 +55,7 @@ class Size(click.ParamType):
         return int(digits) * _UNITS[unit]
 
 
-class Product(click.ParamType):
+class Product(Word):
     """A product line of the runtime's product table; the table is read only when the option is given."""
 
     name = "product"
@@ -61,7 +70,7 @@ class Product(click.ParamType):
         return self.fail(f"'{value}' is none of {', '.join(known)}{suggestion(str(value), known)}", param, ctx)
 
 
-class Schedule(click.ParamType):
+class Schedule(Word):
     """``asap``, ``late`` or ``seed:N``."""
 
     name = "schedule"

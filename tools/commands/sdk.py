@@ -28,8 +28,8 @@ def command(what: str | None) -> None:
             None: sdk.folder,
             "preload": sdk.preload,
             "lib": sdk.library_folder,
-            "include": lambda: sdk.folder() / "include",
+            "include": sdk.include_folder,
         }[what]()
-    except OSError as error:
-        raise Failure(f"the SDK folder cannot be made: {error}") from None
+    except sdk.SdkError as error:
+        raise Failure(str(error)) from None
     click.echo(folder)
