@@ -1,0 +1,117 @@
+"""Files of a bundle, opened as untrusted input: relative to their folder, regular files only, links not followed,
+sizes checked before anything is read."""
+
+import contextlib
+import os
+import stat
+from types import TracebackType
+from typing import Final, Self
+
+from cannery.recorder.format import UNFINISHED, DamagedTrace
+
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Folder:
+    """An open folder. ``label`` is its path within the bundle, for messages: empty, or ``p0001/``."""
+
+    __slots__ = ("descriptor", "label")
+
+    def __init__(self, path: str, label: str = "", inside: int | None = None) -> None:
+        """Raises OSError; also for a link, when it lies inside of another folder."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if inside is None else os.O_NOFOLLOW)
+        self.descriptor = os.open(path, flags, dir_fd=inside)
+        self.label = label
+
+    def folder(self, name: str) -> "Folder":
+        """Raises OSError."""
+        return Folder(name, f"{self.label}{name}/", self.descriptor)
+
+    def names(self) -> list[str]:
+        return sorted(os.listdir(self.descriptor))  # noqa: PTH208 - by descriptor
+
+    def size(self, name: str) -> int | None:
+        """Size of a regular file, None when there is none of that name."""
+        try:
+            status = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+        except OSError:
+            return None
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+    def open(self, name: str) -> int:
+        """A descriptor of a regular file.
+
+        Raises:
+            FileNotFoundError: there is none.
+            DamagedTrace: it is a link or something else, or cannot be read.
+        """
+        path = self.label + name
+        try:
+            descriptor = os.open(name, _READ, dir_fd=self.descriptor)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise DamagedTrace(path, 0, f"cannot be opened ({error.strerror})") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise DamagedTrace(path, 0, "is no file")
+        return descriptor
+
+    def read(self, name: str, limit: int, start: int = 0, size: int | None = None) -> bytes:
+        """``size`` bytes from ``start``, or as many as there are; all of it by default.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            DamagedTrace: it is larger than ``limit`` bytes, or cannot be read.
+        """
+        descriptor = self.open(name)
+        try:
+            there = os.fstat(descriptor).st_size
+            if there > limit:
+                raise DamagedTrace(self.label + name, 0, f"{there} bytes, where at most {limit} may be")
+            wanted = there - start if size is None else min(size, there - start)
+            parts = []
+            while wanted > 0:
+                part = os.pread(descriptor, wanted, start)
+                if not part:
+                    break
+                parts.append(part)
+                start += len(part)
+                wanted -= len(part)
+        except OSError as error:
+            raise DamagedTrace(self.label + name, start, f"cannot be read ({error.strerror})") from None
+        finally:
+            os.close(descriptor)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write a file under another name and rename it. Raises OSError."""
+        unfinished = name + UNFINISHED
+        self.remove(unfinished)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(unfinished, flags, 0o666, dir_fd=self.descriptor)
+        try:
+            done = 0
+            while done < len(data):
+                done += os.write(descriptor, memoryview(data)[done:])
+        finally:
+            os.close(descriptor)
+        os.rename(unfinished, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if there is one. Raises OSError."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.descriptor)
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
