@@ -43,6 +43,7 @@ def join_bundle(
     payload: str,
     payload_limit: int | None = None,
     parent: int | None = None,
+    first_ordinal: int = 0,
     host: Mapping[str, Any] | None = None,
     mapper: Mapper = map_shared,
 ) -> ProcessFolder:
@@ -70,6 +71,7 @@ def join_bundle(
         "payload": payload,
         "payload_limit": payload_limit,
         "parent": parent,
+        "first_ordinal": first_ordinal,
         "host": {"pid": os.getpid(), "born": birth(os.getpid()), **(host or {})},
     }
     inflight = make_mapped(f"{folder}/{format.INFLIGHT}", format.SLOTS * format.SLOT_SIZE, mapper)

@@ -53,6 +53,12 @@ void cannery_set_inflight(void *slots, uint32_t count)
 
 const char *cannery_getenv(const char *name) { return services != NULL ? services->getenv(name) : getenv(name); }
 
+void cannery_setenv(const char *name, const char *value)
+{
+    if (services != NULL)
+        services->setenv(name, value, 1);
+}
+
 /* ---- threads ---- */
 
 static void enter(struct cannery_thread *thread)
@@ -237,11 +243,12 @@ static int serve_call(struct cannery_request *request)
     const struct cannery_function *function = &services->functions[request->function];
     PyObject *values[CANNERY_MAX_ARGS + 3] = { NULL };
     unsigned count = 1, string = 0; /* values[0] is vectorcall's to use */
-    PyObject *answer = NULL, *handler = PyList_GET_ITEM(session.handlers, request->function);
+    PyObject *answer = NULL;
     services->begin_call(request);
-    PyObject *object = thread_object(request->thread);
+    PyObject *object = thread_object(request->thread); /* a process's first thread fills the list of handlers */
     if (object == NULL)
         return -1;
+    PyObject *handler = PyList_GET_ITEM(session.handlers, request->function);
     values[count++] = object;
     if ((values[count] = PyLong_FromLongLong(cannery_monotonic())) == NULL)
         return -1;

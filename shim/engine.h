@@ -14,11 +14,15 @@ uint64_t cannery_host_alloc(size_t size); /* page-aligned; 0: none */
 void cannery_host_free(uint64_t address, size_t size);
 uint64_t cannery_reserve(uint64_t first, uint64_t last, uint64_t step, size_t span); /* 0: no room */
 int cannery_keep_from_children(void *address, size_t size);
+void *cannery_map_shared(int descriptor, size_t size); /* NULL: not possible */
+void cannery_discard(void *address, size_t size); /* zero a range of a shared map, and give its whole pages back */
+int cannery_unmap(void *address, size_t size);
 
 void cannery_arm(int64_t due);
 void cannery_end_wait(uint32_t thread, uint64_t result);
 void cannery_set_inflight(void *slots, uint32_t count);
 const char *cannery_getenv(const char *name);
+void cannery_setenv(const char *name, const char *value);
 int64_t cannery_monotonic(void);
 
 #endif

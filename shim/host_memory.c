@@ -123,3 +123,26 @@ int cannery_keep_from_children(void *address, size_t size)
 {
     return madvise(address, size, MADV_DONTFORK);
 }
+
+void *cannery_map_shared(int descriptor, size_t size)
+{
+    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+    return address == MAP_FAILED ? NULL : address;
+}
+
+int cannery_unmap(void *address, size_t size)
+{
+    return munmap(address, size);
+}
+
+void cannery_discard(void *address, size_t size)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address, end = start + size;
+    uintptr_t first = (start + page - 1) & ~(page - 1), last = end & ~(page - 1);
+    if (first >= last || madvise((void *)first, last - first, MADV_REMOVE) != 0) {
+        memset(address, 0, size);
+        return;
+    }
+    memset(address, 0, first - start);
+    memset((void *)last, 0, end - last);
+}

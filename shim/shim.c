@@ -254,7 +254,7 @@ static void after_fork_in_child(void)
 /* ---- start ---- */
 
 static const struct cannery_services services_template = {
-    .malloc = malloc, .calloc = calloc, .realloc = realloc, .free = free, .getenv = getenv,
+    .malloc = malloc, .calloc = calloc, .realloc = realloc, .free = free, .setenv = setenv, .getenv = getenv,
     .thread_engine = thread_engine, .thread_ordinal = thread_ordinal,
     .begin_call = begin_call, .begin_wait = begin_wait, .end_wait = end_wait, .arm = arm_pacer,
     .set_inflight = set_inflight,

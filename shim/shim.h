@@ -85,6 +85,7 @@ struct cannery_services { /* what the engine may ask of the shim; all of it runs
     void *(*calloc)(size_t, size_t);
     void *(*realloc)(void *, size_t);
     void (*free)(void *);
+    int (*setenv)(const char *, const char *, int);
     char *(*getenv)(const char *); /* the engine's libc knows only the environment the process began with */
     struct cannery_thread_engine *(*thread_engine)(struct cannery_thread *);
     uint32_t (*thread_ordinal)(struct cannery_thread *);

@@ -1,0 +1,148 @@
+"""The live host port: the program's memory and files, and the bytes of the devices.
+
+Everything that passes through it becomes an effect of the present step (``effects``, wire form, see
+``recorder/encoders.py``), which the session records and clears. Imported in every process that makes a call.
+"""
+
+import os
+from typing import Any, Final
+
+from cannery.recorder import format
+from cannery.recorder.addresses import AddressBook
+from cannery.recorder.payloads import PayloadStore, WirePayload
+from cannery.shim._engine import ffi, lib
+
+#: Where device memory may lie. One fixed first choice, so that runs and machines give the same addresses.
+DEVICE_FIRST: Final = 0x2000_0000_0000
+DEVICE_LAST: Final = 0x5000_0000_0000
+DEVICE_STEP: Final = 1 << 40
+
+_NOT_RECORDED: Final = PayloadStore(os.devnull, "none", None, lambda reason: None)
+
+
+def map_file(descriptor: int, size: int) -> memoryview:
+    """Map a file shared and writable, without keeping the descriptor: the program may close and reuse its number.
+
+    The map goes when the last view of it does. Raises OSError.
+    """
+    address = lib.cannery_map_shared(descriptor, size)
+    if address == ffi.NULL:
+        raise OSError(ffi.errno, os.strerror(ffi.errno))
+    owner = ffi.gc(address, lambda pointer: lib.cannery_unmap(pointer, size))
+    return memoryview(ffi.buffer(owner, size)).cast("B")
+
+
+class MemoryFile:
+    """Device memory: an anonymous file, so that other processes can be given parts of it; see runtime/ports.py."""
+
+    def __init__(self, device: int, span: int) -> None:
+        self.descriptor = os.memfd_create(f"cannery-device-{device}", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(self.descriptor, span)
+            self.view = map_file(self.descriptor, span)
+        except OSError:
+            os.close(self.descriptor)
+            raise
+        self.identity = os.fstat(self.descriptor).st_ino
+        lib.cannery_keep_from_children(ffi.from_buffer(self.view), span)
+
+    def discard(self, offset: int, size: int) -> None:
+        """Free the whole pages of a range and zero the rest of it."""
+        lib.cannery_discard(ffi.from_buffer(self.view) + offset, size)
+
+
+class LiveHost:
+    """See runtime/ports.py for what each method promises to the machine."""
+
+    def __init__(self) -> None:
+        self.effects: list[Any] = []
+        self.book = AddressBook(0, 0)  # until the recording brings its own
+        self.payloads = _NOT_RECORDED
+        self.base = 0
+        self.span = 0
+        self.pinned: dict[int, int] = {}
+        self.stores: list[MemoryFile] = []
+
+    def device_base(self, span: int) -> int:
+        if not self.base:
+            self.base = lib.cannery_reserve(DEVICE_FIRST, DEVICE_LAST, DEVICE_STEP, span)
+            if not self.base:
+                raise OSError("no room in this process's address space for device memory")
+            self.span = span
+        return self.base
+
+    def device_store(self, device: int, span: int) -> MemoryFile:
+        store = MemoryFile(device, span)
+        self.stores.append(store)
+        return store
+
+    def read(self, address: int, into: memoryview) -> bool:
+        target = ffi.from_buffer(into)
+
+        def copy(offset: int, size: int) -> bool:
+            return bool(lib.cannery_host_read(target + offset, address + offset, size) == 0)
+
+        return self._note(format.READ, self.payloads.pass_through(into, copy, given=True))
+
+    def write(self, address: int, data: memoryview) -> bool:
+        source = ffi.from_buffer(data)
+
+        def copy(offset: int, size: int) -> bool:
+            return bool(lib.cannery_host_write(address + offset, source + offset, size) == 0)
+
+        return self._note(format.WRITE, self.payloads.pass_through(data, copy, given=False))
+
+    def move(self, destination: int, source: int, size: int) -> bool:
+        if lib.cannery_host_move(destination, source, size) != 0:
+            return self._note(format.MOVE, None)
+        moved = memoryview(ffi.buffer(ffi.cast("char *", destination), size)).cast("B")
+        return self._note(format.MOVE, self.payloads.keep(moved, given=False))
+
+    def fill(self, address: int, value: int, size: int) -> bool:
+        done = lib.cannery_host_fill(address, value, size) == 0
+        self.effects.append((format.FILL,) if done else (-format.FILL,))
+        return bool(done)
+
+    def pinned_alloc(self, size: int) -> int:
+        address = int(lib.cannery_host_alloc(size))
+        if not address:
+            self.effects.append((-format.ALLOC, 0))
+            return 0
+        self.pinned[address] = size
+        self.effects.append((format.ALLOC, self.book.add(address, size)))
+        return address
+
+    def pinned_free(self, address: int) -> None:
+        self.book.remove(address)
+        lib.cannery_host_free(address, self.pinned.pop(address))
+
+    def file(self, path: bytes) -> bytes | None:
+        try:
+            with open(path, "rb") as file:
+                content = file.read(format.MAX_RECORD)
+        except OSError:
+            self.effects.append((-format.FILE,))
+            return None
+        self._note(format.FILE, self.payloads.keep(content, given=True))
+        return content
+
+    def _note(self, code: int, payload: WirePayload | None) -> bool:
+        if payload is None:
+            self.effects.append((-code,))
+            return False
+        self.effects.append((code, payload))
+        return True
+
+    def abandon(self) -> None:
+        """In a forked child: the parent's memory is not ours. The maps of the device files were not inherited; the
+        objects stay, so that nothing is unmapped that may have come in their place."""
+        for store in self.stores:
+            try:
+                if os.fstat(store.descriptor).st_ino == store.identity:
+                    os.close(store.descriptor)
+            except OSError:
+                pass  # the program closed it already
+        _ABANDONED.extend(self.stores)
+
+
+_ABANDONED: Final[list[MemoryFile]] = []

@@ -1,0 +1,187 @@
+"""The recording of one process: from the session's steps to the bundle, or to nothing.
+
+What goes wrong here ends the recording with one line; the program never notices. Imported in every process that makes
+a call.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from cannery.recorder import format
+from cannery.recorder.addresses import AddressBook
+from cannery.recorder.claim import ProcessFolder, join_bundle
+from cannery.recorder.codec import FunctionCodec, Wire
+from cannery.recorder.create import create_bundle
+from cannery.recorder.encoders import Encoder
+from cannery.recorder.format import BundleExists, TraceError
+from cannery.recorder.forms import schema_of
+from cannery.recorder.payloads import PayloadStore
+from cannery.recorder.sizes import SizeError, parse_size
+from cannery.recorder.writer import StreamWriter
+from cannery.runtime.api import MODEL
+from cannery.runtime.machine import Machine
+from cannery.runtime.settings import Settings
+from cannery.runtime.version import VERSION
+from cannery.shim._engine import ffi, lib
+from cannery.shim.host import LiveHost, map_file
+
+OFF: Final = ("0", "no", "false")
+
+
+def say(text: str) -> None:
+    """One line to the user. Standard error may be closed or full: then there is nobody to tell."""
+    try:
+        os.write(2, f"cannery: {text}\n".encode())
+    except OSError:
+        pass
+
+
+class Recording:
+    """Records into a process folder while there is one; without, every method does nothing."""
+
+    def __init__(self) -> None:
+        self.path: str | None = None
+        self.session = ""
+        self.folder: ProcessFolder | None = None
+        self.writer: StreamWriter | None = None
+        self.payloads: PayloadStore | None = None
+        self._codecs: dict[int, FunctionCodec] = {}
+
+    @classmethod
+    def begin(
+        cls,
+        variables: Mapping[str, str],
+        settings: Settings,
+        host: LiveHost,
+        machine: Machine,
+        parent: "Recording | None",
+    ) -> "Recording":
+        """The recording that the environment asks for (``CANNERY_TRACE`` and its companions)."""
+        recording = cls()
+        path = parent.path if parent is not None else variables.get("CANNERY_TRACE")
+        if not path or variables.get("CANNERY_RECORD", "").lower() in OFF:
+            return recording
+        try:
+            recording._join(os.path.abspath(path), variables, settings, host, machine, parent)
+        except (TraceError, SizeError) as error:
+            say(f"{error}; running without a trace")
+        except OSError as error:
+            say(f"cannot record to {path}: {error.strerror or error}; running without a trace")
+        return recording
+
+    def _join(
+        self,
+        path: str,
+        variables: Mapping[str, str],
+        settings: Settings,
+        host: LiveHost,
+        machine: Machine,
+        parent: "Recording | None",
+    ) -> None:
+        policy = variables.get("CANNERY_PAYLOAD") or "input"
+        if policy not in format.POLICIES:
+            raise TraceError(f"CANNERY_PAYLOAD={policy!r}: expected one of {', '.join(format.POLICIES)}")
+        limit = parse_size(variables["CANNERY_PAYLOAD_LIMIT"]) if variables.get("CANNERY_PAYLOAD_LIMIT") else None
+        schema = schema_of(MODEL)
+        packed = schema.pack()
+        session = parent.session if parent is not None else variables.get("CANNERY_SESSION", "")
+        if not session:
+            session = os.urandom(8).hex()
+            force = variables.get("CANNERY_FORCE", "").lower() not in ("", *OFF)
+            try:
+                os.close(create_bundle(path, session, packed, force=force, tool=VERSION))
+            except BundleExists as error:
+                raise BundleExists(str(error).replace("--force", "CANNERY_FORCE=1")) from None
+            lib.cannery_setenv(b"CANNERY_SESSION", session.encode())  # for the programs that this one starts
+        start = time.monotonic_ns() if settings.clock == "real" else 0
+        book = AddressBook(host.base, host.span)
+        self.folder = join_bundle(
+            path,
+            session,
+            packed,
+            settings=settings.to_map(),
+            start=start,
+            device_base=host.base,
+            device_span=host.span,
+            payload=policy,
+            payload_limit=limit,
+            parent=parent.folder.ordinal if parent is not None and parent.folder is not None else None,
+            first_ordinal=machine.ordinal,
+            host={"arguments": _command_line()},
+            mapper=map_file,
+        )
+        self.path = path
+        self.session = session
+        self.writer = StreamWriter(
+            self.folder.path, schema.functions, Wire(book), self._stopped, start=start, mapper=map_file
+        )
+        self.payloads = PayloadStore(self.folder.pack, policy, limit, say)
+        host.book = book
+        host.payloads = self.payloads
+        lib.cannery_set_inflight(ffi.from_buffer(self.folder.inflight), format.SLOTS)
+
+    def _stopped(self, reason: str) -> None:
+        lib.cannery_set_inflight(ffi.NULL, 0)
+        say(f"recording to {self.path} ended: {reason}; the program goes on")
+
+    # Steps
+
+    def encoder(self, index: int) -> Encoder | None:
+        """What records a completed call of that function; None when nothing is recorded."""
+        return None if self.writer is None else self.writer.encoder(index)
+
+    def _codec(self, index: int) -> FunctionCodec:
+        assert self.writer is not None
+        codec = self._codecs.get(index)
+        if codec is None:
+            codec = self._codecs[index] = self.writer.codec(index)
+        return codec
+
+    def enter(self, index: int, thread: int, now: int, args: Sequence[Any], effects: Sequence[Any]) -> int:
+        """A call begins to wait; the number to give to :meth:`exit`."""
+        if self.writer is None:
+            return 0
+        return self.writer.enter(self._codec(index), thread, now, args, effects)
+
+    def exit(self, index: int, number: int, thread: int, reply: Any) -> None:
+        """That wait ended."""
+        if self.writer is not None:
+            self.writer.exit(self._codec(index), number, thread, reply)
+
+    def unsupported(self, index: int, thread: int, now: int, args: Sequence[Any], ret: Any) -> None:
+        """A call of a function without implementation."""
+        if self.writer is not None:
+            self.writer.unsupported(self._codec(index), thread, now, args, ret)
+
+    def pace(self, now: int, effects: Sequence[Any]) -> None:
+        """A step of the pacer."""
+        if self.writer is not None:
+            self.writer.pace(now, effects)
+
+    def expire(self, thread: int, now: int, effects: Sequence[Any]) -> None:
+        """The limit of a wait ran out."""
+        if self.writer is not None:
+            self.writer.expire(thread, now, effects)
+
+    def thread_end(self, thread: int, now: int) -> None:
+        """A thread ended."""
+        if self.writer is not None:
+            self.writer.thread_end(thread, now)
+
+    def abandon(self) -> None:
+        """In a forked child: the parent's files stay as they are."""
+        if self.writer is not None:
+            self.writer.close()
+        if self.payloads is not None:
+            self.payloads.close()
+
+
+def _command_line() -> list[str]:
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            words = file.read(1 << 16).split(b"\0")
+    except OSError:
+        return []
+    return [word.decode(errors="replace") for word in words[:-1]]
