@@ -2,29 +2,31 @@
 
 A handler raises :class:`Refused`; the machine turns it into the number, the thread's last error and a message. Who
 checks decides two things (semantics.md 0.1, 0.2): a check of the acl layer, marked (A) there, does not set the last
-error, one of the runtime layer (R) does. Texts are kept as template and values, and formatted when somebody reads them.
+error, one of the runtime layer (R) does. Texts are kept as template and values, and formatted when somebody reads
+them.
 
 The numbers are those of ``api/abi/error_codes.json``; a test compares them.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from cannery.runtime.tasks import Task
 
 ACL_SUCCESS: Final = 0
 ACL_ERROR_INVALID_PARAM: Final = 100000
 ACL_ERROR_REPEAT_INITIALIZE: Final = 100002
 ACL_ERROR_INVALID_FILE: Final = 100003
-ACL_ERROR_INVALID_FILE_SIZE: Final = 100005
 ACL_ERROR_PARSE_FILE: Final = 100006
 ACL_ERROR_REPEAT_FINALIZE: Final = 100037
-ACL_ERROR_FEATURE_UNSUPPORTED: Final = 200006
 ACL_ERROR_RT_PARAM_INVALID: Final = 107000
 ACL_ERROR_RT_INVALID_DEVICEID: Final = 107001
 ACL_ERROR_RT_CONTEXT_NULL: Final = 107002
 ACL_ERROR_RT_STREAM_CONTEXT: Final = 107003
 ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID: Final = 107006
+ACL_ERROR_RT_ADDR_UNALIGNED: Final = 107008
 ACL_ERROR_RT_INVALID_MEMORY_TYPE: Final = 107016
 ACL_ERROR_RT_INVALID_HANDLE: Final = 107017
-ACL_ERROR_RT_TASK_TIMEOUT: Final = 107020
 ACL_ERROR_RT_FEATURE_NOT_SUPPORT: Final = 207000
 ACL_ERROR_RT_MEMORY_ALLOCATION: Final = 207001
 ACL_ERROR_RT_NO_DEVICE: Final = 207004
@@ -55,26 +57,40 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error o
         self.values = values
         self.remembered = remembered
 
+    def reason(self) -> str:
+        """The text with its values."""
+        return self.text.format(*self.values)
 
-class Held(Exception):  # noqa: N818 - as above
-    """The call has to wait until the snapshot lock is released, and starts again then (semantics.md 10.6)."""
+    def again(self) -> "Refused":
+        """The same refusal for another call."""
+        return Refused(self.number, self.text, *self.values, remembered=self.remembered)
+
+
+class Again(Exception):  # noqa: N818 - as above
+    """The call has to wait and then starts again: until ``target`` is done, or, without one, until the snapshot lock
+    is released (semantics.md 10.6)."""
+
+    __slots__ = ("target",)
+
+    def __init__(self, target: "Task | None" = None) -> None:
+        super().__init__()
+        self.target = target
 
 
 class Message:
     """One failure, as aclGetRecentErrMsg will tell it."""
 
-    __slots__ = ("function", "number", "read", "text", "values")
+    __slots__ = ("function", "read", "refused")
 
-    def __init__(self, function: str, number: int, text: str, values: tuple[object, ...]) -> None:
+    def __init__(self, function: str, refused: Refused) -> None:
         self.function = function
-        self.number = number
-        self.text = text
-        self.values = values
+        self.refused = refused
         self.read = False
 
     def __str__(self) -> str:
-        name = NAMES.get(self.number, "")
-        return f"{self.function}: {self.text.format(*self.values)} [{self.number}{' ' if name else ''}{name}]"
+        number = self.refused.number
+        name = NAMES.get(number)
+        return f"{self.function}: {self.refused.reason()} [{number}{f' {name}' if name else ''}]"
 
 
 def null(argument: str) -> Refused:
@@ -123,10 +139,11 @@ def foreign(handle: int) -> Refused:
     )
 
 
-def aborted(number: int) -> Refused:
-    """(R) the failure that stopped a stop-mode context, until it is reset (semantics.md 5)."""
-    return Refused(
-        number,
-        "the context stopped at an earlier failure, because one of its streams has the failure mode stop; destroy "
-        "the context or reset the device",
-    )
+def unsupported(text: str, *values: object) -> Refused:
+    """(R) 207000: this product, or the model, does not have it."""
+    return Refused(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, text, *values)
+
+
+def driver_fault(text: str, *values: object) -> Refused:
+    """(R) 507899: what the driver answers where no other number is known (semantics.md 0.1)."""
+    return Refused(ACL_ERROR_RT_DRV_INTERNAL_ERROR, text, *values)

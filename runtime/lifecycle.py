@@ -1,4 +1,4 @@
-"""How devices, contexts and streams come and go.
+"""How devices, contexts, streams and events come and go.
 
 A device is open while it has a context. Its primary context lives from the first aclrtSetDevice to the reset that
 brings the count to zero; contexts made explicitly live until they are destroyed (semantics.md 4).
@@ -12,48 +12,17 @@ if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
 
 
-def open_context(machine: "Machine", device: Device, primary: bool) -> Context:
-    """A new context with its default stream."""
-    context = Context(machine.new_handle(), device, primary)
-    machine.contexts[context.handle] = context
-    device.contexts += 1
-    context.default = open_stream(machine, context)
-    return context
-
-
-def close_context(machine: "Machine", context: Context) -> None:
-    """End a context: work that needs nothing more of the host is completed, the rest is dropped (observed: destruction
-    waits for work, but not for ever); its streams die with it, and threads that had it current have none."""
-    for stream in [*context.streams.values()]:
-        if stream.queue:
-            machine.schedule.finish([stream.queue[-1]])
-        close_stream(machine, stream)
-    del machine.contexts[context.handle]
-    for thread in machine.threads.values():
-        if thread.context is context:
-            thread.context = None
-    device = context.device
-    device.contexts -= 1
-    if not device.contexts:
-        close_device(machine, device)
-
-
-def close_device(machine: "Machine", device: Device) -> None:
-    """The last context of a device is gone: what belongs to the device goes too."""
-    for handle in device.events:
-        machine.events.pop(handle, None)
-    device.events.clear()
-    device.event_ids = 0
-
-
 def select(machine: "Machine", thread: Thread, device: Device) -> Context:
-    """Make the device's primary context current for the thread (aclrtSetDevice)."""
+    """Make the device's primary context current for the thread, as aclrtSetDevice does.
+
+    Threads that selected the device before it was reset have the new primary context too.
+    """
     device.selected += 1
     context = device.primary
     if context is None:
         context = device.primary = open_context(machine, device, True)
         for other in machine.threads.values():
-            if other.follows is device and other.context is None:
+            if other.follows is device:
                 other.context = context
     thread.follows = device
     thread.context = context
@@ -67,11 +36,43 @@ def release(machine: "Machine", thread: Thread, device: Device) -> None:
     context = device.primary
     assert context is not None
     device.primary = None
-    close_context(machine, context)
     current = thread.context
+    close_context(machine, context)
     if current is None or current.primary:
         thread.context = None
         thread.follows = None
+
+
+def open_context(machine: "Machine", device: Device, primary: bool) -> Context:
+    """A new context with its default stream."""
+    context = Context(machine.new_handle(), device, primary)
+    machine.contexts[context.handle] = context
+    device.contexts += 1
+    context.default = open_stream(machine, context)
+    return context
+
+
+def close_context(machine: "Machine", context: Context) -> None:
+    """End a context and its streams; no thread has it current any more. What becomes of queued work depends on the
+    schedule (semantics.md does not say)."""
+    for stream in [*context.streams.values()]:
+        machine.schedule.retire(stream)
+        close_stream(machine, stream)
+    del machine.contexts[context.handle]
+    for thread in machine.threads.values():
+        if thread.context is context:
+            thread.context = None
+    device = context.device
+    device.contexts -= 1
+    if not device.contexts:
+        close_device(machine, device)
+
+
+def close_device(machine: "Machine", device: Device) -> None:
+    """The last context of a device is gone: its events and its memory go too."""
+    for event in [*device.events.values()]:
+        close_event(machine, event)
+    machine.memory.clear(device)
 
 
 def open_stream(machine: "Machine", context: Context) -> Stream:
@@ -84,11 +85,11 @@ def open_stream(machine: "Machine", context: Context) -> Stream:
 
 
 def close_stream(machine: "Machine", stream: Stream) -> None:
-    """End a stream at once; what is still queued is dropped."""
-    machine.schedule.drop(stream)
-    machine.streams.pop(stream.handle, None)
-    del stream.context.streams[stream.handle]
-    stream.device.streams -= 1
+    """End a stream at once; what is still queued is dropped. No effect on one that ended."""
+    if stream.context.streams.pop(stream.handle, None) is not None:
+        machine.schedule.drop(stream)
+        machine.streams.pop(stream.handle, None)
+        stream.device.streams -= 1
 
 
 def open_event(machine: "Machine", context: Context, flags: int, ex: bool) -> Event:

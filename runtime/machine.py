@@ -1,26 +1,31 @@
 """The machine: one deterministic model of the devices, driven alike by the live session and by the replayer.
 
 It takes a call with decoded arguments, the thread and the present time, and answers with a result or a :class:`Wait`.
-It never blocks, sleeps, reads a clock, touches a file or starts a thread; see docs/architecture.md for how it is driven
-and for what a step is. ``now`` may be any monotonic clock in nanoseconds: with the clock setting ``virtual`` the driver
-counts a fixed amount for each step instead, and nothing changes here.
+It never blocks, sleeps, reads a clock, touches a file or starts a thread; docs/architecture.md says how it is driven
+and what a step is. ``now`` may come from any clock that does not go back: with the clock setting ``virtual`` the
+driver counts a fixed amount for each step, and the limit when a wait expires, and nothing changes here.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from cannery.runtime import calls
-from cannery.runtime.errors import Held, Message, Refused, no_context
+from cannery.runtime import calls, lifecycle
+from cannery.runtime.behaviours import behaviour
+from cannery.runtime.errors import Again, Message, Refused, no_context
 from cannery.runtime.handles import handle_of
-from cannery.runtime.objects import Context, Device, Event, Stream, Thread
+from cannery.runtime.memory import Memory
+from cannery.runtime.objects import Context, Device, Event, Process, Stream, Thread
 from cannery.runtime.ports import HostPort
-from cannery.runtime.schedule import FAR, make_schedule
+from cannery.runtime.products import profile
+from cannery.runtime.schedule import FAR
+from cannery.runtime.schedule_serial import make_schedule
 from cannery.runtime.settings import Settings
 from cannery.runtime.tasks import Task
+from cannery.runtime.visible import visible_devices
 
 __all__ = ["FAR", "Machine", "Refused", "Wait"]
 
-Reply = Any  # int | bytes | None, a tuple of a return value and outputs, or a Wait
+Reply = Any  # the return value, a tuple of it and the outputs, or a Wait
 Handler = Callable[..., Reply]
 
 _MILLISECOND: Final = 1_000_000
@@ -29,51 +34,55 @@ _MILLISECOND: Final = 1_000_000
 class Wait:
     """A call that has to wait for something outside the device. ``reply`` is None until the wait ended.
 
-    ``targets`` are what it waits for; then ``resume`` gives the reply. ``deadline`` (monotonic ns) limits it, and
-    ``expired`` is the refusal that its end by the limit means.
+    ``targets`` are what it waits for, and the release of the snapshot lock where ``unlocking``; then ``resume``
+    gives the reply. ``deadline`` (monotonic ns) limits it, and ``expired`` is the refusal that its end by the limit
+    means.
     """
 
-    __slots__ = ("deadline", "expired", "function", "reply", "resume", "targets", "thread")
+    __slots__ = ("deadline", "expired", "function", "reply", "resume", "targets", "thread", "unlocking")
 
-    def __init__(
-        self,
-        thread: Thread,
-        function: str,
-        targets: Sequence[Task],
-        resume: Callable[[], Reply],
-        deadline: int | None = None,
-        expired: Refused | None = None,
-    ) -> None:
-        self.thread = thread.ordinal
+    def __init__(self, thread: int, function: str, targets: Sequence[Task], resume: Callable[[], Reply]) -> None:
+        self.thread = thread
         self.function = function
         self.targets = targets
         self.resume = resume
-        self.deadline = deadline
-        self.expired = expired
+        self.unlocking = False
+        self.deadline: int | None = None
+        self.expired: Refused | None = None
         self.reply: Reply = None
 
 
 class Machine:
-    """See the module's text. ``now`` is the time of the present step, ``due`` when the pacer has to make one."""
+    """``now`` is the time of the present step, ``due`` when the pacer has to make one. ``locked``: a snapshot lock
+    is held.
+
+    ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give.
+    """
 
     def __init__(self, settings: Settings, port: HostPort) -> None:
+        """Raises SettingError for a setting that names something unknown."""
+        settings.check()
         self.settings = settings
         self.port = port
+        self.profile = profile(settings.product)
+        self.behaviour = behaviour(settings.behaviour)
         self.now = 0
         self.skip = 0
         self.due = FAR
         self.locked = False
         self.ordinal = 0
+        self.process = Process()
         self.threads: dict[int, Thread] = {}
         self.contexts: dict[int, Context] = {}
         self.streams: dict[int, Stream] = {}
         self.events: dict[int, Event] = {}
         self.waits: list[Wait] = []
-        self.devices = [Device(index, index) for index in range(settings.devices)]
-        self.default_device: Device | None = None
-        self.no_device_reason = ""
-        self.event_cost = 1_000
+        indices, self.blindness = visible_devices(settings.visible, settings.devices)
+        self.devices = [Device(index, user) for user, index in enumerate(indices)]
+        self.memory = Memory(port, settings.devices, self.profile.memory_bytes)
         self.schedule = make_schedule(settings.schedule, self)
+        self.depth = self.profile.tasks_per_stream
+        self.event_cost = self.profile.event_ns
         self.handlers: list[Handler | None] = calls.bind(self)
 
     # How the machine is driven.
@@ -88,28 +97,25 @@ class Machine:
         """A step of the pacer: nothing but what :meth:`begin` and :meth:`take_ended` do."""
 
     def expire(self, wait: Wait) -> None:
-        """The limit of a wait passed. It is then in :meth:`take_ended`, unless this very step ended it otherwise."""
+        """The limit of a wait passed. It is then in :meth:`take_ended`, whether by that or because it just ended."""
         self._settle(wait)
         if wait.reply is None:
             assert wait.expired is not None
             wait.reply = self.refuse(self.thread(wait.thread), wait.function, wait.expired)
 
     def take_ended(self) -> list[Wait]:
-        """End the present step; the waits that ended in it, in order. With ``waits`` empty there is nothing to take."""
+        """End the present step: the waits that ended in it, in the order in which they began, and no wait twice."""
         ended: list[Wait] = []
-        while True:
-            before = len(ended)
+        moved = True
+        while moved:
+            moved = False
             for wait in list(self.waits):
                 self._settle(wait)
                 if wait.reply is not None:
                     self.waits.remove(wait)
                     ended.append(wait)
-            if len(ended) == before:
-                return ended
-
-    def _settle(self, wait: Wait) -> None:
-        if wait.reply is None and self.schedule.finish(wait.targets):
-            wait.reply = self.answer(self.thread(wait.thread), wait.function, wait.resume)
+                    moved = True
+        return ended
 
     def thread(self, ordinal: int) -> Thread:
         """The thread with that ordinal, which handlers take as their first argument."""
@@ -122,18 +128,23 @@ class Machine:
         """Forget a thread."""
         self.threads.pop(ordinal, None)
 
-    # What handlers use.
+    # How calls answer.
 
-    def answer(self, thread: Thread, function: str, call: Callable[[], Reply]) -> Reply:
-        """The reply of ``call``; a refusal becomes its number, the thread's last error and a message."""
-        try:
-            return call()
-        except Refused as refused:
-            return self.refuse(thread, function, refused)
+    def start_again(
+        self, again: Again, thread: Thread, function: str, entry: Handler, arguments: tuple[Any, ...]
+    ) -> Reply:
+        """The reply of a call that has to wait before it can be made."""
+        retry: Callable[[], Reply] = lambda: entry(thread, *arguments)  # noqa: E731
+        if again.target is not None:
+            return self.wait(thread, function, [again.target], retry)
+        wait = self._wait(thread, function, [], retry)
+        wait.unlocking = True
+        return wait
 
     def refuse(self, thread: Thread, function: str, refused: Refused) -> int:
         """Note a refusal; its number."""
-        thread.messages.append(Message(function, refused.number, refused.text, refused.values))
+        messages = self.process.messages
+        (thread.messages if messages is None else messages).append(Message(function, refused))
         if refused.remembered:
             thread.last_error = refused.number
         return refused.number
@@ -153,10 +164,33 @@ class Machine:
         """
         if self.schedule.finish(targets):
             return resume()
-        deadline = None if limit < 0 else self.now + limit * _MILLISECOND
-        wait = Wait(thread, function, targets, resume, deadline, expired)
+        wait = self._wait(thread, function, targets, resume)
+        if limit >= 0:
+            wait.deadline = self.now + limit * _MILLISECOND
+            wait.expired = expired
+        return wait
+
+    def _wait(self, thread: Thread, function: str, targets: Sequence[Task], resume: Callable[[], Reply]) -> Wait:
+        wait = Wait(thread.ordinal, function, targets, resume)
         self.waits.append(wait)
         return wait
+
+    def _settle(self, wait: Wait) -> None:
+        """End a wait if it can end; one that begins to wait for something else goes on."""
+        while wait.reply is None and not (wait.unlocking and self.locked) and self.schedule.finish(wait.targets):
+            thread = self.thread(wait.thread)
+            try:
+                reply = wait.resume()
+            except Refused as refused:
+                reply = self.refuse(thread, wait.function, refused)
+            if isinstance(reply, Wait):
+                self.waits.remove(reply)
+                for slot in ("targets", "resume", "unlocking", "deadline", "expired"):
+                    setattr(wait, slot, getattr(reply, slot))
+            else:
+                wait.reply = reply
+
+    # What handlers use.
 
     def new_handle(self) -> int:
         """The handle of the next object."""
@@ -164,22 +198,30 @@ class Machine:
         return handle_of(self.ordinal)
 
     def context_of(self, thread: Thread) -> Context:
-        """The thread's current context.
+        """The thread's current context. Where the configuration of aclInit names a default device, a thread without a
+        context gets that device's (semantics.md 0.3).
 
         Raises:
-            Refused: 107002, there is none (semantics.md 0.3).
+            Refused: 107002, there is none.
         """
         context = thread.context
         if context is None:
-            raise no_context()
+            device = self.process.default_device
+            if device is None:
+                raise no_context()
+            context = lifecycle.select(self, thread, device)
         return context
 
     def hold(self) -> None:
         """Part of each call that waits while a snapshot lock is held, between its acl and its runtime checks."""
         if self.locked:
-            raise Held
+            raise Again
 
-    def fail(self, stream: Stream, number: int) -> None:
-        """A task of the stream failed (semantics.md 5)."""
-        if not stream.error:
-            stream.error = number
+    def fail(self, stream: Stream, failure: Refused) -> None:
+        """A task of the stream failed (semantics.md 5): the first failure counts, and in stop mode it ends the work."""
+        if stream.context.stop_mode:
+            if stream.context.failed is None:
+                stream.context.failed = failure
+            self.schedule.drop(stream)
+        elif stream.failure is None:
+            stream.failure = failure

@@ -1,4 +1,4 @@
-"""The objects of the model: threads, devices, contexts, streams, events.
+"""The objects of the model: process, threads, devices, contexts, streams, events.
 
 They hold state and no rules; rules are in ``calls/`` (what a call answers) and ``schedule.py`` (when work runs).
 """
@@ -6,8 +6,7 @@ They hold state and no rules; rules are in ``calls/`` (what a call answers) and 
 from collections import deque
 from typing import Final
 
-from cannery.runtime.errors import Message
-from cannery.runtime.memory import Allocator
+from cannery.runtime.errors import Message, Refused
 from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
 
 SYNC: Final = 0x01
@@ -23,9 +22,26 @@ _PERMANENT_ID_BITS: Final = SYNC | EXTERNAL | DEVICE_USE_ONLY
 MESSAGES_KEPT: Final = 64
 
 
+class Process:
+    """What belongs to the process as a whole.
+
+    ``references`` counts aclInit. ``configuration`` is the content of the first one, which later ones have to repeat.
+    ``messages`` is where failures of all threads go when the configuration says so, else None.
+    """
+
+    __slots__ = ("configuration", "default_device", "finalised", "messages", "references")
+
+    def __init__(self) -> None:
+        self.references = 0
+        self.finalised = False
+        self.configuration: bytes | None = None
+        self.default_device: Device | None = None
+        self.messages: deque[Message] | None = None
+
+
 class Thread:
     """A host thread that has called. ``follows``: the device it selected, whose primary context is its current one
-    unless a context was set explicitly."""
+    until a context is set explicitly."""
 
     __slots__ = ("context", "follows", "last_error", "messages", "ordinal")
 
@@ -38,13 +54,14 @@ class Thread:
 
 
 class Device:
-    """A device that the process can see; ``user`` is the id under which the program knows it.
+    """A device that the process sees: ``index`` is its own id, ``user`` the one that the program knows it by.
 
-    ``selected`` counts aclrtSetDevice; ``contexts`` counts every live context, and the device is open while there is
-    one. Events and memory belong to the device and go when it is closed.
+    ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
+    Events and memory belong to the device and go when it is closed. ``streams`` and ``event_ids`` count what is
+    taken.
     """
 
-    __slots__ = ("contexts", "event_ids", "events", "index", "memory", "primary", "selected", "streams", "user")
+    __slots__ = ("contexts", "event_ids", "events", "index", "primary", "selected", "streams", "user")
 
     def __init__(self, index: int, user: int) -> None:
         self.index = index
@@ -55,11 +72,10 @@ class Device:
         self.streams = 0
         self.event_ids = 0
         self.events: dict[int, Event] = {}
-        self.memory: Allocator | None = None
 
 
 class Context:
-    """``failed`` is the number of the failure that stopped a stop-mode context, 0 while there is none."""
+    """``streams`` by handle, the default stream first. ``failed``: what stopped a stop-mode context (semantics.md 5)."""
 
     __slots__ = ("default", "device", "failed", "handle", "primary", "stop_mode", "streams")
 
@@ -71,34 +87,35 @@ class Context:
         self.primary = primary
         self.streams: dict[int, Stream] = {}
         self.stop_mode = False
-        self.failed = 0
+        self.failed: Refused | None = None
 
 
 class Stream:
-    """A queue of tasks that run one after the other. ``error``: the first failure that no synchronise returned yet."""
+    """A queue of tasks that run one after the other. ``failure``: the first that no synchronise answered yet.
+    ``released`` belongs to the schedule."""
 
-    __slots__ = ("context", "device", "error", "handle", "queue", "released")
+    __slots__ = ("context", "device", "failure", "handle", "queue", "released")
 
     def __init__(self, handle: int, context: Context) -> None:
         self.handle = handle
         self.context = context
         self.device = context.device
         self.queue: deque[Task] = deque()
-        self.error = 0
+        self.failure: Refused | None = None
         self.released = 0
 
 
 class Event:
     """An event of one of the families of semantics.md 1.1.
 
-    ``record`` is the latest record. ``ex``: made by aclrtCreateEventExWithFlag. ``permanent``: has one hardware id with
-    one bit (``signalled``) for its whole life, which records set and only a reset clears; ``pending`` are its queued
-    records and ``waiters`` the streams' heads that wait for the bit.
+    ``record`` is the latest record. ``ex``: made by aclrtCreateEventExWithFlag. ``permanent``: has one hardware id
+    with one bit (``signalled``) for its whole life, which records set and only a reset clears; ``pending`` are its
+    queued records and ``waiters`` the streams' heads that wait for the bit.
     """
 
     __slots__ = (
-        "context", "device", "ex", "flags", "handle", "pending", "permanent", "record", "signalled", "waitable",
-        "waiters",
+        "context", "device", "device_use_only", "ex", "external", "flags", "handle", "holds_id", "pending", "permanent",
+        "record", "signalled", "timed", "waitable", "waiters",
     )  # fmt: skip
 
     def __init__(self, handle: int, context: Context, flags: int, ex: bool) -> None:
@@ -108,13 +125,17 @@ class Event:
         self.flags = flags
         self.ex = ex
         self.permanent = not ex and flags & (SYNC | EXTERNAL) != 0
+        self.holds_id = holds_id(flags, ex)
         self.waitable = flags & _WAIT_BITS != 0
+        self.timed = flags & TIME_LINE != 0
+        self.external = flags & EXTERNAL != 0
+        self.device_use_only = flags & DEVICE_USE_ONLY != 0
         self.record: Record | None = None
         self.signalled = False
         self.pending: list[SignalRecord] = []
         self.waiters: list[EventWait] = []
 
-    @property
-    def holds_id(self) -> bool:
-        """Whether a hardware id is taken at creation and kept (semantics.md 1.1)."""
-        return not self.ex and self.flags & _PERMANENT_ID_BITS != 0
+
+def holds_id(flags: int, ex: bool) -> bool:
+    """Whether an event takes a hardware id when it is made, and keeps it (semantics.md 1.1)."""
+    return not ex and flags & _PERMANENT_ID_BITS != 0

@@ -1,13 +1,17 @@
 """Tasks: what sits in a stream.
 
 A task has a cost in nanoseconds and takes effect when it completes. Two flags spare the schedule most calls:
-``gated`` tasks may have to wait for a task of another stream, ``inert`` ones have no effect.
+``gated`` tasks may have to wait for a task of another stream, ``inert`` ones have no effect. What uses an object that
+was destroyed meanwhile keeps it until it is done (semantics.md 1.6).
 """
 
 from typing import TYPE_CHECKING, ClassVar
 
+from cannery.runtime.errors import ACL_ERROR_RT_INTERNAL_ERROR, ACL_ERROR_RT_SYS_DMA, Refused
+
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
+    from cannery.runtime.memory import Place
     from cannery.runtime.objects import Event, Stream
 
 
@@ -30,9 +34,12 @@ class Task:
         """For a gated task at the head of its stream: whether it has to wait."""
         return False
 
-    def effect(self, machine: "Machine") -> int:
-        """Do what the task does. 0, or the number of its failure (semantics.md 5)."""
-        return 0
+    def effect(self, machine: "Machine") -> Refused | None:
+        """Do what the task does; the failure that the next synchronise of the stream answers (semantics.md 5)."""
+        return None
+
+    def dropped(self, machine: "Machine") -> None:
+        """The task will never run: let go of what it holds, and let those go who wait for it."""
 
 
 class Record(Task):
@@ -47,11 +54,15 @@ class Record(Task):
 
     waiters: "list[EventWait]"
 
-    def effect(self, machine: "Machine") -> int:
+    def effect(self, machine: "Machine") -> Refused | None:
         self.inert = True
         for waiter in self.waiters:
             machine.schedule.opened(waiter, self.finish)
-        return 0
+        return None
+
+    def dropped(self, machine: "Machine") -> None:
+        if not self.inert:
+            self.effect(machine)
 
     def enrol(self, waiter: "EventWait") -> None:
         """Tell ``waiter`` when this record is done."""
@@ -68,14 +79,17 @@ class SignalRecord(Record):
 
     event: "Event"
 
-    def effect(self, machine: "Machine") -> int:
+    def effect(self, machine: "Machine") -> Refused | None:
         event = self.event
         event.signalled = True
         event.pending.remove(self)
         waiters, event.waiters = event.waiters, []
         for waiter in waiters:
             machine.schedule.opened(waiter, self.finish)
-        return 0
+        return None
+
+    def dropped(self, machine: "Machine") -> None:
+        self.event.pending.remove(self)
 
 
 class EventWait(Task):
@@ -101,9 +115,74 @@ class EventWait(Task):
         else:
             self.record.enrol(self)
 
-    def withdraw(self) -> None:
-        """No longer wait."""
+    def dropped(self, machine: "Machine") -> None:
         record = self.record
         waiters = self.event.waiters if record is None else [] if record.inert else record.waiters
         if self in waiters:
             waiters.remove(self)
+
+
+class Copy(Task):
+    """aclrtMemcpyAsync between places that need no help of the host: reads and writes when it completes."""
+
+    __slots__ = ("destination", "size", "source")
+
+    what = "memory copy"
+
+    destination: "Place"
+    source: "Place"
+    size: int
+
+    def effect(self, machine: "Machine") -> Refused | None:
+        for role, place in (("destination", self.destination), ("source", self.source)):
+            if not place.holds(self.size):
+                return Refused(
+                    ACL_ERROR_RT_SYS_DMA,
+                    "an asynchronous copy of {} bytes found its {} ({:#x}, {}) freed, or shorter, when it ran; "
+                    "synchronise the stream before freeing memory that it uses",
+                    self.size, role, place.address, place.kind,
+                )  # fmt: skip
+        if machine.memory.copy(self.destination, self.source, self.size):
+            return None
+        return Refused(
+            ACL_ERROR_RT_SYS_DMA,
+            "an asynchronous copy of {} bytes from {:#x} to {:#x} found its host memory not accessible when it ran; "
+            "keep host memory mapped until the stream is synchronised",
+            self.size, self.source.address, self.destination.address,
+        )  # fmt: skip
+
+
+class BufferedCopy(Task):
+    """A copy to the device whose source was read when it was submitted (kind ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)."""
+
+    __slots__ = ("content", "destination")
+
+    what = "memory copy"
+
+    content: memoryview
+    destination: "Place"
+
+    def effect(self, machine: "Machine") -> Refused | None:
+        size = len(self.content)
+        if not self.destination.holds(size):
+            return Refused(
+                ACL_ERROR_RT_SYS_DMA,
+                "an asynchronous copy of {} bytes found its destination ({:#x}) freed, or shorter, when it ran",
+                size, self.destination.address,
+            )  # fmt: skip
+        machine.memory.view(self.destination, size)[:] = self.content
+        return None
+
+
+class HostToHost(Task):
+    """A copy from host to host, as the documents have it: accepted at the call, failing when it runs (section 11)."""
+
+    __slots__ = ()
+
+    what = "memory copy from host to host"
+
+    def effect(self, machine: "Machine") -> Refused | None:
+        return Refused(
+            ACL_ERROR_RT_INTERNAL_ERROR,
+            "an asynchronous copy from host to host was submitted; use aclrtMemcpy or memcpy for that",
+        )

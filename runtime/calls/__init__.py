@@ -2,25 +2,29 @@
 
 A handler is a function ``(machine, thread, *arguments)`` with one argument per C parameter, registered under the C
 name. It makes its checks in the order of semantics.md, raises ``Refused`` for the first that fails, and changes the
-model only after the last check, so that a refused call leaves it as it was.
+model only after the last check, so that a refused call leaves it as it was. Its reply is the return value, or a tuple
+of it and one value per output parameter, or a ``Wait``.
 """
 
 from typing import TYPE_CHECKING
 
-from cannery.runtime.calls import contexts, devices, events, streams
-from cannery.runtime.calls.registry import HANDLERS, bound
+from cannery.runtime.calls import contexts, copies, devices, errors, events, initialisation, memory, streams
+from cannery.runtime.calls.registry import HANDLERS, absent, bound
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Handler, Machine
 
-__all__ = ["bind", "contexts", "devices", "events", "streams"]
+__all__ = ["bind", "contexts", "copies", "devices", "errors", "events", "initialisation", "memory", "streams"]
 
 
 def bind(machine: "Machine") -> "list[Handler | None]":
     """One handler per function of the API model, in its order; None where there is no implementation."""
-    from cannery.runtime.api import MODEL
+    from cannery.runtime.api import MODEL  # takes longer to import than all of the machine
 
-    return [
-        bound(machine, function.name, HANDLERS[function.name]) if function.name in HANDLERS else None
-        for function in MODEL.functions
-    ]
+    handlers: list[Handler | None] = []
+    for function in MODEL.functions:
+        handler = HANDLERS.get(function.name)
+        if handler is not None and machine.profile.name not in function.products:
+            handler = absent(function.returns)
+        handlers.append(None if handler is None else bound(machine, function.name, handler))
+    return handlers

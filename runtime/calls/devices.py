@@ -1,4 +1,4 @@
-"""Devices: selection, release, count (semantics.md 4)."""
+"""Devices: selection, release, count, what they are (semantics.md 4)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,9 @@ from cannery.runtime.objects import Device, Thread
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
 
-ACL_HOST = 1
-
 
 def device_named(machine: "Machine", user: int) -> Device:
-    """The device with that id, as the program counts them.
+    """The device that the program knows under that id.
 
     Raises:
         Refused: 107001.
@@ -30,8 +28,7 @@ def device_named(machine: "Machine", user: int) -> Device:
         return devices[user]
     raise Refused(
         ACL_ERROR_RT_INVALID_DEVICEID,
-        "the argument deviceId is {}, but the process sees {} device(s); pass an id from 0 up to, not including, the "
-        "number that aclrtGetDeviceCount gives",
+        "the argument deviceId is {}, but this process sees {} device(s); pass an id below that (aclrtGetDeviceCount)",
         user, len(devices),
     )  # fmt: skip
 
@@ -65,12 +62,11 @@ def get_device(machine: "Machine", thread: Thread, out: int) -> Any:
     if not out:
         raise null("deviceId")
     context = thread.context
-    if context is None:
-        default = machine.default_device
-        if default is None:
-            return machine.context_of(thread)  # raises
-        return 0, default.user
-    return 0, context.device.user
+    if context is not None:
+        return 0, context.device.user
+    # Does not open the default device, unlike other calls.
+    default = machine.process.default_device
+    return (0, default.user) if default is not None else machine.context_of(thread)
 
 
 @call("aclrtGetDeviceCount")
@@ -78,16 +74,17 @@ def get_device_count(machine: "Machine", thread: Thread, out: int) -> Any:
     if not out:
         raise null("count")
     if not machine.devices:
-        raise Refused(
-            ACL_ERROR_RT_NO_DEVICE,
-            "the process sees no device: {}",
-            machine.no_device_reason or "the simulated machine has none; choose another number with --devices",
-        )
+        raise Refused(ACL_ERROR_RT_NO_DEVICE, "this process sees no device: {}", machine.blindness)
     return 0, len(machine.devices)
+
+
+@call("aclrtGetSocName")
+def get_soc_name(machine: "Machine", thread: Thread) -> bytes | None:
+    return machine.profile.soc_name.encode()
 
 
 @call("aclrtGetRunMode")
 def get_run_mode(machine: "Machine", thread: Thread, out: int) -> Any:
     if not out:
         raise null("runMode")
-    return 0, ACL_HOST
+    return 0, machine.profile.run_mode

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from cannery.runtime.errors import Held, Refused
+from cannery.runtime.errors import Again, Refused, unsupported
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Handler, Machine
@@ -33,7 +33,22 @@ def bound(machine: "Machine", name: str, handler: Callable[..., Any]) -> "Handle
             return handler(machine, thread, *arguments)
         except Refused as refused:
             return machine.refuse(thread, name, refused)
-        except Held:
-            raise NotImplementedError from None
+        except Again as again:
+            return machine.start_again(again, thread, name, entry, arguments)
 
     return entry
+
+
+def absent(returns: str) -> Callable[..., Any]:
+    """The handler of a function that the product does not have. ``returns``: its C return type."""
+
+    def handler(machine: "Machine", thread: "Thread", *arguments: Any) -> Any:
+        refused = unsupported(
+            "product {} does not have this function; choose another one with --product", machine.profile.name
+        )
+        if returns == "aclError":
+            raise refused
+        machine.refuse(thread, "", refused)
+        return None
+
+    return handler

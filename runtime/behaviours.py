@@ -1,0 +1,91 @@
+"""Switches: one for each case where documents and the reference implementation differ (semantics.md 11).
+
+``--behaviour`` names a set, ``documented``, ``observed`` or ``default``, and may go on with ``,switch=value``. Where
+one of them says nothing (None) the default counts. The values are names of what the model does.
+"""
+
+from typing import Final, NamedTuple
+
+from cannery.runtime.settings import SettingError
+from cannery.runtime.suggest import unknown
+
+SETS: Final = ("default", "documented", "observed")
+
+
+class Switch(NamedTuple):
+    """``default`` is what Cannery does unless told otherwise."""
+
+    name: str
+    documented: str | None
+    observed: str | None
+    default: str
+    about: str
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What the switch can be set to."""
+        return tuple(dict.fromkeys(value for value in (self.documented, self.observed, self.default) if value))
+
+
+SWITCHES: Final = (
+    Switch("snapshot-repeat-backup", "last-counts", "refuse", "last-counts", "a second backup without restore between"),
+    Switch("snapshot-signature", "none", "pid", "none", "parameters of the snapshot calls"),
+    Switch("snapshot-950dt", "supported", "unsupported", "supported", "snapshot calls on 950DT"),
+    Switch(
+        "memcpyasync-host-to-host",
+        "fail-later",
+        "refuse",
+        "fail-later-kind-0",
+        "an asynchronous copy from host to host: refused at the call (207000), or failing when it runs (507000); "
+        "fail-later-kind-0 fails later for ACL_MEMCPY_HOST_TO_HOST only",
+    ),
+    Switch("memcpyasync-alignment", "64", "unchecked", "unchecked", "alignment of asynchronous copies"),
+    Switch("memcpy-kind", "hint", "checked", "checked", "a kind outside 0..5 of aclrtMemcpy"),
+    Switch("reset-default-event", None, "accept", "accept", "aclrtResetEvent of an event made by aclrtCreateEvent"),
+    Switch("waitstatus-without-sync", "refuse", "complete", "complete", "aclrtQueryEventWaitStatus without _SYNC"),
+    Switch("wait-never-recorded-default", None, "refuse", "refuse", "a wait for such an event before any record"),
+    Switch("record-external-repeat", "accept", "refuse", "refuse", "a second external record of an event in a graph"),
+    Switch("notify-key-length", "refuse", "refuse", "refuse", "keys shorter than 65 bytes"),
+    Switch("notify-wait-unit", "seconds", "seconds", "seconds", "unit of the limit of aclrtWaitAndResetNotify"),
+    Switch("elapsed-same-stream", None, "unchecked", "unchecked", "elapsed time between events of two streams"),
+    Switch("stream-limit", "documented", "code", "code", "how many streams a device has"),
+    Switch("event-query-lag", None, None, "exact", "a done record that still reads as pending"),
+    Switch("handle-after-device-reset", None, None, "refuse", "an event handle after its device was reset"),
+    Switch(
+        "callback-calls-blocked-api", None, None, "refuse", "a snapshot callback that calls what waits for the lock"
+    ),
+    Switch("restore-device-taken", None, None, "driver-error", "restore on a device that another process holds"),
+    Switch("ipc-import-unlisted", None, None, "driver-error", "import by a process that is not on the list"),
+    Switch("record-waits-for-id", "wait", "give-up", "wait-while-possible", "a record when all event ids are taken"),
+)
+_BY_NAME: Final = {switch.name: switch for switch in SWITCHES}
+
+
+def behaviour(text: str) -> dict[str, str]:
+    """The value of every switch for a ``--behaviour`` text.
+
+    Raises:
+        SettingError: the set, a switch or a value does not exist.
+    """
+    base, *overrides = text.split(",")
+    if base not in SETS:
+        raise unknown("behaviour set", base, SETS)
+    values = {switch.name: _value(switch, base) for switch in SWITCHES}
+    for override in overrides:
+        name, equals, value = override.partition("=")
+        if not equals:
+            raise SettingError(f"behaviour {override!r}: expected switch=value")
+        if name not in _BY_NAME:
+            raise unknown("behaviour switch", name, tuple(_BY_NAME))
+        switch = _BY_NAME[name]
+        if value in SETS:
+            value = _value(switch, value)
+        elif value not in switch.values:
+            raise unknown(f"value of {name}", value, (*switch.values, *SETS))
+        values[name] = value
+    return values
+
+
+def _value(switch: Switch, base: str) -> str:
+    chosen: str | None = getattr(switch, base)
+    return switch.default if chosen is None else chosen

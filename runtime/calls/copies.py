@@ -1,0 +1,189 @@
+"""Copies (semantics.md 3). Where the addresses lie decides what is copied; asynchronous copies also look at the kind."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from cannery.runtime.calls.memory import not_allocated
+from cannery.runtime.calls.registry import call
+from cannery.runtime.calls.streams import submission_stream, synchronize
+from cannery.runtime.errors import (
+    ACL_ERROR_RT_ADDR_UNALIGNED,
+    Refused,
+    driver_fault,
+    invalid,
+    null,
+    out_of_range,
+    stale,
+    unsupported,
+)
+from cannery.runtime.memory import DEVICE, PAGEABLE, PINNED, Place
+from cannery.runtime.objects import Thread
+from cannery.runtime.tasks import BufferedCopy, Copy, HostToHost, Task
+
+if TYPE_CHECKING:
+    from cannery.runtime.machine import Machine
+
+KINDS: Final = (
+    "ACL_MEMCPY_HOST_TO_HOST",
+    "ACL_MEMCPY_HOST_TO_DEVICE",
+    "ACL_MEMCPY_DEVICE_TO_HOST",
+    "ACL_MEMCPY_DEVICE_TO_DEVICE",
+    "ACL_MEMCPY_DEFAULT",
+    "ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE",
+)
+
+# What an asynchronous copy does, by the places of destination and source, one letter per kind 0 to 5 (semantics.md
+# 3): task, synchronise and copy at once, buffer the source now, host to host (207000), wrong kind for these places
+# (107000).
+TASK, SYNCHRONOUS, BUFFERED, HOST_TO_HOST, WRONG = "tsbhw"
+ASYNCHRONOUS: Final = {
+    (PAGEABLE, PAGEABLE): "hssthw",
+    (PAGEABLE, PINNED): "hswwhw",
+    (PAGEABLE, DEVICE): "wwstsw",
+    (PINNED, PAGEABLE): "hwswhw",
+    (PINNED, PINNED): "hhhhhw",
+    (PINNED, DEVICE): "tttttw",
+    (DEVICE, PAGEABLE): "wswtsb",
+    (DEVICE, PINNED): "tttttb",
+    (DEVICE, DEVICE): "tttttw",
+}
+
+
+def _check_pointers(destination: int, source: int) -> None:
+    if not destination:
+        raise null("dst")
+    if not source:
+        raise null("src")
+
+
+def _check_room(room: int, size: int) -> None:
+    if room < size:
+        raise out_of_range("the argument count is {}, above destMax, which is {}", size, room)
+
+
+@call("aclrtMemcpy")
+def memcpy(machine: "Machine", thread: Thread, destination: int, room: int, source: int, size: int, kind: int) -> int:
+    """Copies at once, whatever is queued on streams."""
+    if not size:
+        return 0
+    _check_pointers(destination, source)
+    if machine.behaviour["memcpy-kind"] == "checked":
+        _check_kind(kind)
+    machine.hold()
+    _check_room(room, size)
+    if destination == source:
+        return 0
+    machine.context_of(thread)
+    copy_now(machine, machine.memory.place(destination), machine.memory.place(source), size)
+    return 0
+
+
+def _check_kind(kind: int) -> None:
+    if not 0 <= kind < len(KINDS):
+        raise invalid("the argument kind is {}; pass a constant from {} (0) to {} (5)", kind, KINDS[0], KINDS[-1])
+
+
+def copy_now(machine: "Machine", destination: Place, source: Place, size: int) -> None:
+    """Copy between any two places.
+
+    Raises:
+        Refused: 507899, one of them is not allocated or not accessible; then nothing of device memory was lost.
+    """
+    for argument, place in (("dst", destination), ("src", source)):
+        if not place.holds(size):
+            raise not_allocated(argument, place, size)
+    if not machine.memory.copy(destination, source, size):
+        raise driver_fault(
+            "the host memory of a copy of {} bytes from {:#x} to {:#x} is not accessible",
+            size, source.address, destination.address,
+        )  # fmt: skip
+
+
+@call("aclrtMemcpyAsync")
+def memcpy_async(
+    machine: "Machine",
+    thread: Thread,
+    destination_address: int,
+    room: int,
+    source_address: int,
+    size: int,
+    kind: int,
+    stream_handle: int,
+) -> Any:
+    if not size:
+        return 0
+    _check_pointers(destination_address, source_address)
+    _check_kind(kind)
+    machine.hold()
+    named = machine.streams.get(stream_handle)
+    if named is None and stream_handle:
+        raise stale("stream", stream_handle)
+    _check_room(room, size)
+    context = machine.context_of(thread)
+    destination = machine.memory.place(destination_address)
+    source = machine.memory.place(source_address)
+    for argument, place in (("dst", destination), ("src", source)):
+        if place.kind is DEVICE and place.allocation is None:
+            raise not_allocated(argument, place, size)
+    action = ASYNCHRONOUS[destination.kind, source.kind][kind]
+    if action == WRONG:
+        raise out_of_range(
+            "the argument kind is {}, but dst is {} and src is {}; name the kind that fits, or ACL_MEMCPY_DEFAULT",
+            KINDS[kind], destination.kind, source.kind,
+        )  # fmt: skip
+    if action == HOST_TO_HOST and not _fails_later(machine, kind):
+        raise unsupported("dst and src are both host memory; use aclrtMemcpy, or memcpy")
+    if machine.behaviour["memcpyasync-alignment"] == "64":
+        _check_alignment(destination_address, source_address)
+    if destination_address == source_address:
+        return 0
+    if action == SYNCHRONOUS:
+        stream = named or context.default
+
+        def copy() -> int:
+            copy_now(machine, destination, source, size)
+            return 0
+
+        return synchronize(machine, thread, "aclrtMemcpyAsync", stream, then=copy)
+    stream = submission_stream(machine, context, stream_handle, named)
+    task = _task(machine, action, destination, source, size)
+    task.stream = stream
+    machine.schedule.submit(task)
+    return 0
+
+
+def _fails_later(machine: "Machine", kind: int) -> bool:
+    choice = machine.behaviour["memcpyasync-host-to-host"]
+    return choice == "fail-later" or (choice == "fail-later-kind-0" and kind == 0)
+
+
+def _check_alignment(*addresses: int) -> None:
+    for argument, address in zip(("dst", "src"), addresses, strict=True):
+        if address % 64:
+            raise Refused(
+                ACL_ERROR_RT_ADDR_UNALIGNED, "the argument {} ({:#x}) is not aligned to 64 bytes", argument, address
+            )
+
+
+def _task(machine: "Machine", action: str, destination: Place, source: Place, size: int) -> Task:
+    profile = machine.profile
+    if action == HOST_TO_HOST:
+        failing = HostToHost()
+        failing.cost = profile.copy_ns
+        return failing
+    inside = destination.kind is DEVICE and source.kind is DEVICE
+    cost = profile.copy_ns + size * 1000 // (profile.device_bytes_per_us if inside else profile.host_bytes_per_us)
+    if action == BUFFERED:
+        content = memoryview(bytearray(size))
+        if not machine.port.read(source.address, content):
+            raise driver_fault("the {} bytes of host memory at src ({:#x}) are not readable", size, source.address)
+        buffered = BufferedCopy()
+        buffered.cost = cost
+        buffered.content = content
+        buffered.destination = destination
+        return buffered
+    copy = Copy()
+    copy.cost = cost
+    copy.destination = destination
+    copy.source = source
+    copy.size = size
+    return copy

@@ -1,0 +1,62 @@
+"""Product profiles: limits, names, memory and costs of each product line, from ``products.json``.
+
+There every value stands with its source; those that differ between installations, or that no public figure is known
+for, have the source ``invented``.
+"""
+
+from io import open_code
+from typing import Any, Final, NamedTuple
+
+from cannery.runtime.suggest import unknown
+
+PRODUCTS: Final = ("950PR", "950DT", "A3", "A2", "310B", "310P", "910", "IPV350")
+
+
+class Profile(NamedTuple):
+    """One product line. Sizes are in bytes, counts per device, costs in nanoseconds of device time."""
+
+    name: str
+    soc_name: str
+    memory_kind: str  # hbm | ddr
+    memory_bytes: int
+    giant_pages: bool  # pages of 1 GiB
+    spare_bytes: int  # added to an allocation before rounding to 32
+    events: int  # hardware ids
+    notifies: int
+    streams: int
+    streams_documented: int
+    tasks_per_stream: int
+    ticks_per_ms: int  # of event timestamps
+    wait_limits: bool  # a limit given with an event wait counts
+    device_use_only_events: bool
+    ipc_events: bool
+    cross_device_waits: bool  # else such a wait does nothing
+    unsigned_elapsed: bool  # of events that are in reversed order or not finished
+    snapshot: bool
+    run_mode: int
+    event_ns: int
+    launch_ns: int
+    copy_ns: int
+    host_bytes_per_us: int
+    device_bytes_per_us: int
+
+
+def profile(name: str) -> Profile:
+    """The profile of a product line.
+
+    Raises:
+        SettingError: there is none of that name.
+    """
+    if name not in PRODUCTS:
+        raise unknown("product", name, PRODUCTS)
+    values = read()["values"]
+    return Profile(name=name, **{key: values[key][name][0] for key in Profile._fields if key != "name"})
+
+
+def read() -> dict[str, Any]:
+    """The content of ``products.json``: ``sources``, and ``values`` as {key: {product: [value, source]}}."""
+    import json  # not needed to import the machine, only to make one
+
+    with open_code(f"{__file__.rpartition('/')[0]}/products.json") as file:
+        content: dict[str, Any] = json.loads(file.read())
+    return content

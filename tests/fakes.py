@@ -1,0 +1,189 @@
+"""A host for the machine that is only Python, and a driver that calls functions by name."""
+
+import mmap
+import os
+from typing import Any
+
+from cannery.runtime.api import MODEL
+from cannery.runtime.machine import Machine, Wait
+from cannery.runtime.settings import Settings
+
+DEVICE_BASE = 0x2000_0000_0000
+PAGE = 4096
+MILLISECOND = 1_000_000
+OUT = 0x7FFF_0000_1000  # where outputs would go: the machine only looks at null
+
+
+class FakeStore:
+    """Device memory in a sparse file in memory; ``discards`` counts what was given back."""
+
+    def __init__(self, span: int) -> None:
+        file = os.memfd_create("store")
+        os.ftruncate(file, span)
+        self._map = mmap.mmap(file, span)
+        os.close(file)
+        self.view = memoryview(self._map)
+        self.discards = 0
+
+    def discard(self, offset: int, size: int) -> None:
+        start = -(-offset // PAGE) * PAGE
+        end = (offset + size) // PAGE * PAGE
+        if end > start:
+            self._map.madvise(mmap.MADV_REMOVE, start, end - start)
+            self.discards += end - start
+
+
+class FakeHost:
+    """Host memory as byte arrays by start address. What lies in none of them is not accessible."""
+
+    def __init__(self, files: dict[bytes, bytes] | None = None) -> None:
+        self.ranges: dict[int, bytearray] = {}
+        self.files = files or {}
+        self.stores: dict[int, FakeStore] = {}
+        self.next = 0x5000_0000_0000
+        self.spans: list[int] = []
+        self.memory_left = True
+
+    def give(self, content: bytes) -> int:
+        """Pageable memory of the program, with that content; its address."""
+        size = -(-len(content) // PAGE) * PAGE
+        address, self.next = self.next, self.next + size + PAGE
+        self.ranges[address] = bytearray(content.ljust(size, b"\0"))
+        return address
+
+    def take(self, address: int) -> None:
+        """Unmap it."""
+        del self.ranges[address]
+
+    def _find(self, address: int, size: int) -> memoryview | None:
+        for start, content in self.ranges.items():
+            if start <= address and address + size <= start + len(content):
+                return memoryview(content)[address - start : address - start + size]
+        return None
+
+    def peek(self, address: int, size: int) -> bytes:
+        """What the program sees there."""
+        found = self._find(address, size)
+        assert found is not None, hex(address)
+        return bytes(found)
+
+    def poke(self, address: int, content: bytes) -> None:
+        """The program writes there."""
+        found = self._find(address, len(content))
+        assert found is not None, hex(address)
+        found[:] = content
+
+    # The port.
+
+    def device_base(self, span: int) -> int:
+        self.spans.append(span)
+        return DEVICE_BASE
+
+    def device_store(self, device: int, span: int) -> FakeStore:
+        assert device not in self.stores
+        self.stores[device] = FakeStore(span)
+        return self.stores[device]
+
+    def read(self, address: int, into: memoryview) -> bool:
+        found = self._find(address, len(into))
+        if found is not None:
+            into[:] = found
+        return found is not None
+
+    def write(self, address: int, data: memoryview) -> bool:
+        found = self._find(address, len(data))
+        if found is not None:
+            found[:] = data
+        return found is not None
+
+    def move(self, destination: int, source: int, size: int) -> bool:
+        found = self._find(source, size)
+        return found is not None and self.write(destination, memoryview(bytes(found)))
+
+    def fill(self, address: int, value: int, size: int) -> bool:
+        return self.write(address, memoryview(bytes((value,)) * size))
+
+    def pinned_alloc(self, size: int) -> int:
+        return self.give(b"\0" * size) if self.memory_left else 0
+
+    def pinned_free(self, address: int) -> None:
+        self.take(address)
+
+    def file(self, path: bytes) -> bytes | None:
+        return self.files.get(path)
+
+
+class Driver:
+    """Drives a machine: each call is one step, a microsecond after the one before."""
+
+    def __init__(self, host: FakeHost | None = None, **settings: Any) -> None:
+        self.host = host or FakeHost()
+        self.machine = Machine(Settings(**{"devices": 2, **settings}), self.host)
+        self.handlers = {f.name: h for f in MODEL.functions if (h := self.machine.handlers[f.index]) is not None}
+        self.now = 1_000_000_000
+        self.ended: list[Wait] = []
+
+    def call(self, function: str, *arguments: Any, thread: int = 1) -> Any:
+        """The reply of a call: the number, a tuple, or a Wait that is still open."""
+        self.now += 1_000
+        self.machine.begin(self.now)
+        reply = self.handlers[function](self.machine.thread(thread), *arguments)
+        self.ended += self.machine.take_ended()
+        return reply
+
+    def ok(self, function: str, *arguments: Any, thread: int = 1) -> Any:
+        """The single output of a call that has to succeed, or None."""
+        reply = self.call(function, *arguments, thread=thread)
+        if isinstance(reply, tuple):
+            assert reply[0] == 0, (function, reply)
+            return reply[1] if len(reply) == 2 else reply[1:]
+        assert reply == 0, (function, reply)
+        return None
+
+    def pace(self, milliseconds: float = 0.0) -> None:
+        """A step of the pacer, after that time."""
+        self.now += int(milliseconds * MILLISECOND)
+        self.machine.begin(self.now)
+        self.machine.pace()
+        self.ended += self.machine.take_ended()
+
+    def expire(self, wait: Wait) -> None:
+        """Let the limit of a wait pass."""
+        assert wait.deadline is not None
+        self.now = max(self.now, wait.deadline)
+        self.machine.begin(self.now)
+        self.machine.expire(wait)
+        self.ended += self.machine.take_ended()
+
+    def message(self, thread: int = 1) -> str:
+        """What aclGetRecentErrMsg tells, or nothing."""
+        text = self.call("aclGetRecentErrMsg", thread=thread)
+        return text.decode() if text is not None else ""
+
+    # What most tests begin with.
+
+    def opened(self, device: int = 0) -> "Driver":
+        self.ok("aclrtSetDevice", device)
+        return self
+
+    def stream(self) -> int:
+        return int(self.ok("aclrtCreateStream", OUT))
+
+    def event(self, flag: int | None = None, ex: bool = False) -> int:
+        if flag is None:
+            return int(self.ok("aclrtCreateEvent", OUT))
+        return int(self.ok("aclrtCreateEventExWithFlag" if ex else "aclrtCreateEventWithFlag", OUT, flag))
+
+    def device_memory(self, size: int) -> int:
+        return int(self.ok("aclrtMalloc", OUT, size, 0))
+
+    def pinned(self, content: bytes) -> int:
+        address = int(self.ok("aclrtMallocHost", OUT, len(content)))
+        self.host.poke(address, content)
+        return address
+
+    def gate(self, held: int) -> int:
+        """Hold a stream by a wait for an event that nobody recorded; the event."""
+        event = self.event(1)
+        self.ok("aclrtStreamWaitEvent", held, event)
+        return event
