@@ -50,7 +50,7 @@ enum cannery_request_kind {
 };
 
 enum cannery_request_state { /* futex word; the order of the values does not matter */
-    CANNERY_QUEUED, CANNERY_SLEEPING, CANNERY_SERVED, CANNERY_GRANTED
+    CANNERY_QUEUED, CANNERY_SLEEPING, CANNERY_SERVED, CANNERY_GRANTED, CANNERY_PARKED
 };
 
 struct cannery_thread; /* shim.c */

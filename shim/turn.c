@@ -3,6 +3,12 @@
  * One thread at a time is in the engine. A thread that finds it taken leaves its request in a queue; whoever holds the
  * engine serves that queue before it gives the engine up (flat combining), so a busy engine costs a waiting thread the
  * transfer of one cache line instead of a switch of context, and the interpreter's data stay in one core's cache.
+ * For that cache's sake a thread waits a moment for the last holder to come back before it takes a contended engine.
+ *
+ * No more threads than there are cores compete: waking a thread for each call would cost more than the call. The others
+ * are parked, and every so often one of them is let in; the next one that comes in its place is parked (a
+ * "Malthusian" lock, as D. Dice calls it).
+ *
  * The interpreter's own lock (GIL) is always taken by the holder of this one, so nobody ever contends for it. */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -17,16 +23,26 @@
 
 enum {
     TURN_LENGTH = 128, /* requests one thread serves before it passes the engine on and gets back to its own work */
-    SPINS = 2000       /* looks at one's request before going to sleep: some microseconds, about two calls' time */
+    SPINS = 2000,      /* looks at one's request before going to sleep: tens of microseconds */
+    PATIENCE = 60,     /* looks before taking an engine that another thread was using a moment ago: a microsecond */
+    CONTENDED = 16,    /* turns without a request of another thread after which nobody need be patient any more */
+    ROTATION = 2048,   /* requests after which a parked thread is let in: a few milliseconds of calls */
+    PARKED_NS = 2000000
 };
 
 static const struct cannery_engine *engine;
 static _Atomic uint32_t held;
 static _Atomic(struct cannery_request *) queue; /* newest first; only the holder takes from it */
 static struct cannery_request *handed;          /* the holder's: taken off the queue, not served yet, oldest first */
-static _Atomic uint32_t spinning;
+static _Atomic(struct cannery_request *) parking; /* newest first; likewise */
+static struct cannery_request *parked;          /* the holder's: taken off `parking`, oldest first */
+static _Atomic uint32_t competing;              /* threads that wait for the engine and are not parked */
+static _Atomic uint32_t parked_count;
+static uint32_t competitors;                    /* how many there may be */
+static uint32_t rotation;                       /* the holder's: requests served since a parked thread was let in */
+static _Atomic uint32_t contended;
+static _Atomic(struct cannery_thread *) last_holder;
 static _Atomic uint64_t turns;
-static uint32_t spinners_allowed;
 
 int64_t cannery_now(void)
 {
@@ -57,8 +73,8 @@ void cannery_turn_init(const struct cannery_engine *table)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     engine = table;
-    /* one core is the holder's: spinning on it would only keep the holder from working */
-    spinners_allowed = processors > 1 ? (uint32_t)(processors - 1) : 0;
+    /* one core is the holder's: competing for it would only keep the holder from working */
+    competitors = processors > 2 ? (uint32_t)(processors - 1) : 1;
 }
 
 uint64_t cannery_turn_count(void) { return atomic_load_explicit(&turns, memory_order_relaxed); }
@@ -67,8 +83,11 @@ void cannery_turn_reset_in_child(void)
 {
     /* the forking thread holds the engine; those who queued do not exist here */
     atomic_store(&queue, NULL);
-    atomic_store(&spinning, 0);
+    atomic_store(&parking, NULL);
+    atomic_store(&competing, 0);
+    atomic_store(&parked_count, 0);
     handed = NULL;
+    parked = NULL;
 }
 
 static int try_take(void)
@@ -82,25 +101,54 @@ static int try_take(void)
 static void tell(struct cannery_request *request, uint32_t state)
 {
     uint32_t *word = &request->state;
-    if (atomic_exchange((_Atomic uint32_t *)word, state) == CANNERY_SLEEPING)
+    uint32_t before = atomic_exchange((_Atomic uint32_t *)word, state);
+    if (before == CANNERY_SLEEPING || before == CANNERY_PARKED)
         cannery_futex_wake(word);
+}
+
+/* Takes all requests off a stack, appends them to `list` in order of arrival. */
+static struct cannery_request *take_all(_Atomic(struct cannery_request *) *stack, struct cannery_request *list)
+{
+    struct cannery_request *newest = atomic_exchange(stack, NULL), *oldest = NULL, **end = &list;
+    while (newest != NULL) {
+        struct cannery_request *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = oldest;
+    return list;
 }
 
 static struct cannery_request *next_list(void)
 {
     struct cannery_request *list = handed;
-    if (list != NULL) {
-        handed = NULL;
-        return list;
-    }
-    struct cannery_request *newest = atomic_exchange(&queue, NULL);
-    while (newest != NULL) { /* in order of arrival */
-        struct cannery_request *next = newest->next;
-        newest->next = list;
-        list = newest;
-        newest = next;
-    }
-    return list;
+    handed = NULL;
+    return list != NULL ? list : atomic_load_explicit(&queue, memory_order_relaxed) != NULL ? take_all(&queue, NULL) : NULL;
+}
+
+static void push(_Atomic(struct cannery_request *) *stack, struct cannery_request *request)
+{
+    struct cannery_request *newest = atomic_load(stack);
+    do
+        request->next = newest;
+    while (!atomic_compare_exchange_weak(stack, &newest, request));
+}
+
+/* Lets the thread that was parked first compete. It counts as competing from now on, so that one is let in, not all. */
+static void let_one_in(void)
+{
+    parked = take_all(&parking, parked);
+    struct cannery_request *first = parked;
+    if (first == NULL)
+        return;
+    parked = first->next;
+    rotation = 0;
+    atomic_fetch_add(&competing, 1);
+    atomic_fetch_sub(&parked_count, 1);
+    tell(first, CANNERY_QUEUED);
 }
 
 /* Takes the request out of the list that should get the engine: one whose thread is awake, else the oldest. */
@@ -117,17 +165,22 @@ static struct cannery_request *choose_heir(struct cannery_request **list)
     return heir;
 }
 
-/* Frees the engine. 0 if it is ours again, because somebody queued after our last look: either such a thread saw the
- * lock free after it had queued, or we see its request here (both sides are sequentially consistent). */
+/* Frees the engine. 0 if it is ours again, because a request was queued after our last look: either its thread saw the
+ * lock free afterwards, or we see its request here (both sides are sequentially consistent). */
 static int release(void)
 {
+    if (atomic_load_explicit(&parked_count, memory_order_relaxed) > 0 &&
+        (rotation >= ROTATION || atomic_load_explicit(&contended, memory_order_relaxed) == 0))
+        let_one_in();
     atomic_store(&held, 0);
     return atomic_load(&queue) == NULL || !try_take();
 }
 
 static void run(struct cannery_thread *thread, struct cannery_request *own)
 {
-    int served = 0;
+    uint32_t served = 0, foreign = 0;
+    if (atomic_load_explicit(&last_holder, memory_order_relaxed) != thread)
+        atomic_store_explicit(&last_holder, thread, memory_order_relaxed);
     do {
         engine->enter(thread);
         if (own != NULL) {
@@ -138,6 +191,7 @@ static void run(struct cannery_thread *thread, struct cannery_request *own)
         }
         struct cannery_request *list;
         while ((list = next_list()) != NULL) {
+            foreign = 1;
             while (list != NULL) {
                 struct cannery_request *heir = NULL;
                 if (list->kind == CANNERY_OWN_TURN) {
@@ -161,6 +215,12 @@ static void run(struct cannery_thread *thread, struct cannery_request *own)
         }
         engine->leave(thread);
         atomic_store_explicit(&turns, atomic_load_explicit(&turns, memory_order_relaxed) + 1, memory_order_relaxed);
+        uint32_t before = atomic_load_explicit(&contended, memory_order_relaxed);
+        uint32_t after = foreign ? CONTENDED : before > 0 ? before - 1 : 0;
+        if (after != before)
+            atomic_store_explicit(&contended, after, memory_order_relaxed);
+        rotation += served;
+        served = 0;
     } while (!release());
 }
 
@@ -173,56 +233,77 @@ static void pause_briefly(void)
 #endif
 }
 
-static void queue_up(struct cannery_request *request)
-{
-    struct cannery_request *newest = atomic_load(&queue);
-    do
-        request->next = newest;
-    while (!atomic_compare_exchange_weak(&queue, &newest, request));
-}
-
 /* Waits until a queued request was served (returns 0) or the engine is this thread's (1): granted, which takes the
  * request off the queue, or found free, which does not. */
-static int await_turn(struct cannery_request *request)
+static int await_turn(struct cannery_request *request, int patience)
 {
     _Atomic uint32_t *state = state_of(request);
     for (;;) {
-        int spins = atomic_fetch_add(&spinning, 1) < spinners_allowed ? SPINS : 0;
-        do {
+        for (int spins = SPINS; spins > 0; spins--) {
             uint32_t now = atomic_load_explicit(state, memory_order_acquire);
-            int mine = now == CANNERY_GRANTED || (now != CANNERY_SERVED && try_take());
-            if (mine || now == CANNERY_SERVED) {
-                atomic_fetch_sub(&spinning, 1);
-                return mine;
-            }
+            if (now == CANNERY_SERVED)
+                return 0;
+            if (now == CANNERY_GRANTED || (--patience < 0 && try_take()))
+                return 1;
             pause_briefly();
-        } while (spins-- > 0);
-        atomic_fetch_sub(&spinning, 1);
-        uint32_t expected = CANNERY_QUEUED;
-        if (atomic_compare_exchange_strong(state, &expected, CANNERY_SLEEPING)) {
-            cannery_futex_wait(&request->state, CANNERY_SLEEPING, -1);
-            expected = CANNERY_SLEEPING;
-            atomic_compare_exchange_strong(state, &expected, CANNERY_QUEUED); /* a stray wake-up: look again */
         }
+        uint32_t expected = CANNERY_QUEUED;
+        if (atomic_compare_exchange_strong(state, &expected, CANNERY_SLEEPING))
+            while (atomic_load_explicit(state, memory_order_acquire) == CANNERY_SLEEPING)
+                cannery_futex_wait(&request->state, CANNERY_SLEEPING, -1);
     }
+}
+
+/* A place among those who compete for the engine; waits for it where too many do. 0: the engine is ours instead.
+ * The time limit is for the moment when those who let others in have all gone. */
+static int compete(struct cannery_request *request)
+{
+    if (atomic_fetch_add(&competing, 1) < competitors)
+        return 1;
+    atomic_fetch_sub(&competing, 1);
+    atomic_fetch_add(&parked_count, 1);
+    request->state = CANNERY_PARKED;
+    push(&parking, request);
+    while (atomic_load_explicit(state_of(request), memory_order_acquire) == CANNERY_PARKED) {
+        cannery_futex_wait(&request->state, CANNERY_PARKED, cannery_now() + PARKED_NS);
+        if (atomic_load_explicit(state_of(request), memory_order_acquire) != CANNERY_PARKED || !try_take())
+            continue;
+        parked = take_all(&parking, parked);
+        for (struct cannery_request **at = &parked; *at != NULL; at = &(*at)->next)
+            if (*at == request) {
+                *at = request->next;
+                atomic_fetch_sub(&parked_count, 1);
+                request->state = CANNERY_QUEUED;
+                return 0;
+            }
+        cannery_turn_give(); /* let in just now */
+    }
+    return 1;
 }
 
 void cannery_turn_submit(struct cannery_request *request)
 {
     struct cannery_thread *thread = request->thread;
     request->state = CANNERY_QUEUED;
-    if (try_take()) {
+    int patient = atomic_load_explicit(&contended, memory_order_relaxed) > 0 &&
+                  atomic_load_explicit(&last_holder, memory_order_relaxed) != thread;
+    if (!patient && try_take()) {
         run(thread, request);
         return;
     }
-    queue_up(request);
-    while (await_turn(request)) {
+    if (!compete(request)) {
+        run(thread, request);
+        return;
+    }
+    push(&queue, request);
+    while (await_turn(request, patient ? PATIENCE : 0)) {
         int granted = atomic_load_explicit(state_of(request), memory_order_acquire) == CANNERY_GRANTED;
         run(thread, granted ? request : NULL);
         /* not served yet if the turn became too long before it came to ours, or if it was passed on to us again */
         if (atomic_load_explicit(state_of(request), memory_order_acquire) == CANNERY_SERVED)
-            return;
+            break;
     }
+    atomic_fetch_sub(&competing, 1);
 }
 
 void cannery_turn_take(struct cannery_request *request)
@@ -231,8 +312,8 @@ void cannery_turn_take(struct cannery_request *request)
     request->state = CANNERY_QUEUED;
     if (try_take())
         return;
-    queue_up(request);
-    await_turn(request);
+    push(&queue, request);
+    await_turn(request, 0);
     if (atomic_load_explicit(state_of(request), memory_order_acquire) == CANNERY_GRANTED)
         return;
     /* taken while our request stands in the queue: take it out, keep the others */
