@@ -8,6 +8,8 @@
 
 int cannery_host_read(void *to, uint64_t from, size_t size);
 int cannery_host_write(uint64_t to, const void *from, size_t size);
+int cannery_host_check(uint64_t address, size_t size, int write); /* is the whole range accessible? */
+void cannery_host_copy(uint64_t to, uint64_t from, size_t size);  /* of ranges that were checked */
 int cannery_host_move(uint64_t to, uint64_t from, size_t size);
 int cannery_host_fill(uint64_t to, int value, size_t size);
 uint64_t cannery_host_alloc(size_t size); /* page-aligned; 0: none */

@@ -17,6 +17,9 @@ DEVICE_FIRST: Final = 0x2000_0000_0000
 DEVICE_LAST: Final = 0x5000_0000_0000
 DEVICE_STEP: Final = 1 << 40
 
+#: Copies of that size and up look the range up once and then run at the speed of memcpy.
+DIRECT_FROM: Final = 256 << 10
+
 _NOT_RECORDED: Final = PayloadStore(os.devnull, "none", None, lambda reason: None)
 
 
@@ -77,18 +80,38 @@ class LiveHost:
         return store
 
     def read(self, address: int, into: memoryview) -> bool:
-        target = ffi.from_buffer(into)
+        target = int(ffi.cast("uintptr_t", ffi.from_buffer(into)))
+        if len(into) >= DIRECT_FROM:
+            if lib.cannery_host_check(address, len(into), 0) != 0:
+                return self._note(format.READ, None)
 
-        def copy(offset: int, size: int) -> bool:
-            return bool(lib.cannery_host_read(target + offset, address + offset, size) == 0)
+            def copy(offset: int, size: int) -> bool:
+                lib.cannery_host_copy(target + offset, address + offset, size)
+                return True
+
+        else:
+
+            def copy(offset: int, size: int) -> bool:
+                pointer = ffi.cast("void *", target + offset)
+                return bool(lib.cannery_host_read(pointer, address + offset, size) == 0)
 
         return self._note(format.READ, self.payloads.pass_through(into, copy, given=True))
 
     def write(self, address: int, data: memoryview) -> bool:
-        source = ffi.from_buffer(data)
+        source = int(ffi.cast("uintptr_t", ffi.from_buffer(data)))
+        if len(data) >= DIRECT_FROM:
+            if lib.cannery_host_check(address, len(data), 1) != 0:
+                return self._note(format.WRITE, None)
 
-        def copy(offset: int, size: int) -> bool:
-            return bool(lib.cannery_host_write(address + offset, source + offset, size) == 0)
+            def copy(offset: int, size: int) -> bool:
+                lib.cannery_host_copy(address + offset, source + offset, size)
+                return True
+
+        else:
+
+            def copy(offset: int, size: int) -> bool:
+                pointer = ffi.cast("void *", source + offset)
+                return bool(lib.cannery_host_write(address + offset, pointer, size) == 0)
 
         return self._note(format.WRITE, self.payloads.pass_through(data, copy, given=False))
 

@@ -1,16 +1,14 @@
 /* The program's memory, as the engine reaches it: never trusting an address.
  *
  * Short ranges go through process_vm_readv/writev on the process itself, which answer EFAULT where a copy loop would
- * fault. They run at half the speed of memcpy, so long ranges are looked up in /proc/self/maps first and then copied
- * directly: a range that another thread unmaps in between faults as it would in the program's own copy. */
+ * fault. They run at half the speed of memcpy, so long ranges are looked up in /proc/self/maps first (`check`) and then
+ * copied directly (`copy`): a range that another thread unmaps in between faults as it would in the program's own copy. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-enum { DIRECT_FROM = 1 << 18 };
 
 /* 0 if every byte of the range lies in mappings that allow `access` ('r' or 'w'). */
 static int check_range(uint64_t start, size_t size, char access)
@@ -59,22 +57,22 @@ static int transfer(void *mine, uint64_t theirs, size_t size, int write)
 
 int cannery_host_read(void *to, uint64_t from, size_t size)
 {
-    if (size < DIRECT_FROM)
-        return transfer(to, from, size, 0);
-    if (check_range(from, size, 'r') != 0)
-        return -1;
-    memcpy(to, (const void *)(uintptr_t)from, size);
-    return 0;
+    return transfer(to, from, size, 0);
 }
 
 int cannery_host_write(uint64_t to, const void *from, size_t size)
 {
-    if (size < DIRECT_FROM)
-        return transfer((void *)(uintptr_t)from, to, size, 1);
-    if (check_range(to, size, 'w') != 0)
-        return -1;
-    memcpy((void *)(uintptr_t)to, from, size);
-    return 0;
+    return transfer((void *)(uintptr_t)from, to, size, 1);
+}
+
+int cannery_host_check(uint64_t address, size_t size, int write)
+{
+    return check_range(address, size, write ? 'w' : 'r');
+}
+
+void cannery_host_copy(uint64_t to, uint64_t from, size_t size)
+{
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size);
 }
 
 int cannery_host_move(uint64_t to, uint64_t from, size_t size)
