@@ -2,12 +2,13 @@
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
-from cannery.recorder.format import DIGEST, DamagedTrace
+from cannery.recorder.files import Folder
+from cannery.recorder.format import PACK, DamagedTrace
 
 FRAME_MAGIC: Final = b"\x89CP\n"
 _HEADER: Final = struct.Struct("<4sIQ16s")
@@ -52,6 +53,50 @@ def scan(descriptor: int, path: str, start: int = 0) -> Iterator[tuple[bytes, St
         offset = content + size
 
 
+class Pack:
+    """The pack of a process, to read. ``stored`` says where the content of a digest lies; ``end`` is where the last
+    frame ends, and ``damage`` what stands there instead of the end of the pack, if something does."""
+
+    def __init__(self, folder: Folder, known: Mapping[bytes, Stored] | None = None, known_end: int = 0) -> None:
+        """``known`` are the frames of the first ``known_end`` bytes, from an index.
+
+        Raises:
+            DamagedTrace: the file cannot be opened.
+        """
+        self.stored: dict[bytes, Stored] = {}
+        self.end = 0
+        self.damage: DamagedTrace | None = None
+        self._path = folder.label + PACK
+        try:
+            self._descriptor = folder.open(PACK)
+        except FileNotFoundError:
+            self._descriptor = -1
+            return
+        if known is not None and known_end <= os.fstat(self._descriptor).st_size:
+            self.stored.update(known)
+            self.end = known_end
+        try:
+            for digest, stored in scan(self._descriptor, self._path, self.end):
+                self.stored.setdefault(digest, stored)
+                self.end = stored.offset + stored.size
+        except DamagedTrace as damage:  # what lies before it can still be read
+            self.damage = damage
+
+    def content(self, digest: bytes) -> bytes | None:
+        """The content with that digest, None when it is not here.
+
+        Raises:
+            DamagedTrace: it was altered, or its end is missing.
+        """
+        stored = self.stored.get(digest)
+        return None if stored is None else read_content(self._descriptor, self._path, digest, stored)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
 def read_content(descriptor: int, path: str, digest: bytes, stored: Stored) -> bytes:
     """The content of a frame, checked.
 
@@ -60,21 +105,19 @@ def read_content(descriptor: int, path: str, digest: bytes, stored: Stored) -> b
     """
     if stored.offset < 0 or stored.size < 0 or stored.offset + stored.size > os.fstat(descriptor).st_size:
         raise DamagedTrace(path, max(stored.offset, 0), f"a payload of {stored.size} bytes does not fit the file")
-    content = bytearray(stored.size)
-    view = memoryview(content)
+    parts = []
     done = 0
     while done < stored.size:
-        got = os.preadv(descriptor, [view[done:]], stored.offset + done)
-        if got == 0:
+        part = os.pread(descriptor, stored.size - done, stored.offset + done)
+        if not part:
             raise DamagedTrace(path, stored.offset + done, "the file ends inside a payload")
-        done += got
+        parts.append(part)
+        done += len(part)
+    content = parts[0] if len(parts) == 1 else b"".join(parts)
     if xxh3_128_digest(content) != digest:
         raise DamagedTrace(path, stored.offset, f"a payload's bytes are not those of its digest {digest.hex()}")
-    return bytes(content) if stored.size <= _BLOCK else view.toreadonly()  # type: ignore[return-value]
+    return content
 
 
 def _check(body: bytes) -> int:
     return xxh3_64_intdigest(body) & 0xFFFF_FFFF
-
-
-assert HEADER_SIZE == 32 and DIGEST == 16

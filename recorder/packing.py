@@ -7,8 +7,7 @@ import msgpack  # type: ignore[import-untyped]
 
 from cannery.recorder.format import MAX_ELEMENTS, MAX_INDEX
 
-PACK_ERRORS: Final = (ValueError, TypeError, OverflowError, RecursionError)
-UNPACK_ERRORS: Final = (ValueError, TypeError, KeyError, RecursionError, msgpack.UnpackException)
+UNPACK_ERRORS: Final = (ValueError, TypeError, LookupError, RecursionError, msgpack.UnpackException)
 """What msgpack raises on bytes that are not well-formed (its FormatError, StackError and ExtraData are ValueErrors)."""
 
 

@@ -1,0 +1,322 @@
+"""The stream of one process in a bundle: its records, counts, payloads, and what was in flight."""
+
+import os
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from cannery.recorder import format
+from cannery.recorder.chunk import MAX_CHUNK, Summary, failing_functions, read_summary, summarise, unpack_chunk
+from cannery.recorder.claim import lives
+from cannery.recorder.files import Folder
+from cannery.recorder.format import DamagedTrace
+from cannery.recorder.index import Index, read_index
+from cannery.recorder.pack import Pack
+from cannery.recorder.records import Call, Enter, Record
+from cannery.recorder.schema import FunctionForm, Schema
+from cannery.recorder.sheet import unpack_sheet
+from cannery.recorder.stream import Head, layouts_of, read_head, read_window
+
+_SLOT: Final = struct.Struct("<II6QQ")
+_HEADER_KEYS: Final = {"settings": dict, "start": int, "device_base": int, "device_span": int, "payload": str}
+
+
+class Counts(NamedTuple):
+    """Totals of a stream. Times are nanoseconds since it began, ``size`` the bytes of its files; ``stopped`` is the
+    reason why recording ended before the process, if it did."""
+
+    calls: int
+    records: int
+    failures: int
+    threads: tuple[int, ...]
+    size: int
+    first_time: int
+    last_time: int
+    stopped: str | None
+
+
+class InFlight(NamedTuple):
+    """A call that a thread was in. ``args`` are the first six, as they came; ``time`` is that of entry, if known."""
+
+    thread: int
+    function: FunctionForm
+    args: tuple[int, ...]
+    time: int | None
+
+
+class ProcessStream:
+    """One process of a bundle. ``header`` is its ``process`` sheet; ``problems`` what tolerant reading left out."""
+
+    def __init__(self, ordinal: int, folder: Folder, header: dict[str, Any], schema: Schema) -> None:
+        """Raises DamagedTrace: the header does not have what it must."""
+        for key, kind in _HEADER_KEYS.items():
+            if not isinstance(header.get(key), kind):
+                raise DamagedTrace(folder.label + format.PROCESS, 0, f"the sheet has no {key}")
+        self.ordinal = ordinal
+        self.header = header
+        self.schema = schema
+        self.problems: list[DamagedTrace] = []
+        self._folder = folder
+        self._layouts = layouts_of(schema)
+        self._failing = failing_functions(schema)
+        self._pack: Pack | None = None
+
+    # What it is
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The map that runtime.settings reads."""
+        return dict(self.header["settings"])
+
+    @property
+    def end(self) -> dict[str, Any] | None:
+        """How the process ended: ``{"status": N}`` or ``{"signal": N}``; None where nobody noted it.
+
+        Raises:
+            DamagedTrace: the sheet cannot be read.
+        """
+        return read_optional_sheet(self._folder, format.END)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs, and may go on writing."""
+        descriptor = self._folder.open(format.PROCESS)
+        try:
+            return lives(self.header, descriptor)
+        finally:
+            os.close(descriptor)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing will be added: every window is sealed, and there is an index."""
+        return not any(self._windows().values()) and self._folder.size(format.INDEX) is not None
+
+    # Records
+
+    def records(self, start_call: int = 0, *, tolerant: bool = False) -> Iterator[Record]:
+        """The records in order, from the one of call ``start_call`` on.
+
+        ``tolerant``: go on with the next window after damage, which is then listed in ``problems``.
+
+        Raises:
+            DamagedTrace: what lies before the damage was yielded.
+        """
+        windows = self._windows()
+        if not start_call:
+            yield from self._read(windows, Head(1, 0, 0), tolerant)
+            return
+        kept = self._from_call(windows, start_call, tolerant)
+        records = self._read({number: windows[number] for number in kept}, None, tolerant)
+        for record in records:
+            if isinstance(record, Call | Enter) and record.number >= start_call:
+                yield record
+                break
+        yield from records
+
+    def counts(self) -> Counts:
+        """Totals, from the index and the sheets where there are some.
+
+        Raises:
+            DamagedTrace: a window that has to be read cannot be.
+        """
+        summaries = list(self._summaries().values())
+        threads: set[int] = set()
+        for summary in summaries:
+            threads.update(summary.threads or ())
+        if any(summary.threads is None for summary in summaries):
+            threads = {record.thread for record in self.records() if isinstance(record, Call | Enter)}
+        return Counts(
+            sum(summary.calls for summary in summaries),
+            sum(summary.records for summary in summaries),
+            sum(summary.failures for summary in summaries),
+            tuple(sorted(threads)),
+            sum(self._folder.size(name) or 0 for name in self._folder.names()),
+            min((summary.time for summary in summaries), default=0),
+            max((summary.last_time for summary in summaries), default=0),
+            next((summary.stopped for summary in summaries if summary.stopped is not None), None),
+        )
+
+    def inflight(self) -> list[InFlight]:
+        """Which call each thread was in when the process ended, or is in now. Raises DamagedTrace."""
+        path = self._folder.label + format.INFLIGHT
+        try:
+            slots = self._folder.read(format.INFLIGHT, format.SLOTS * format.SLOT_SIZE)
+        except FileNotFoundError:
+            return []
+        found = []
+        for offset in range(0, len(slots) - format.SLOT_SIZE + 1, format.SLOT_SIZE):
+            function, thread, *args, time = _SLOT.unpack_from(slots, offset)
+            if not function:
+                continue
+            if function > len(self.schema.functions):
+                raise DamagedTrace(path, offset, f"a call of function {function - 1}, which is not in the schema")
+            form = self.schema.functions[function - 1]
+            found.append(InFlight(thread, form, tuple(args[: len(form.params)]), time or None))
+        return found
+
+    # Payloads
+
+    def payload(self, digest: bytes) -> bytes | None:
+        """Stored content by its digest; None when this process did not store it.
+
+        Raises:
+            DamagedTrace: the pack cannot be read, or the content was altered.
+        """
+        return self._payloads().content(digest)
+
+    def payload_sizes(self) -> dict[bytes, int]:
+        """Digest and size of all that this process stored. Raises DamagedTrace."""
+        return {digest: stored.size for digest, stored in self._payloads().stored.items()}
+
+    def close(self) -> None:
+        if self._pack is not None:
+            self._pack.close()
+            self._pack = None
+        self._folder.close()
+
+    # Windows
+
+    def _windows(self) -> dict[int, bool]:
+        """Numbers of the windows in order, and whether each is a journal still."""
+        found: dict[int, bool] = {}
+        for name in self._folder.names():
+            for suffix in (format.CHUNK, format.JOURNAL):
+                number = format.window_number(name, suffix)
+                if number is not None:
+                    found[number] = suffix == format.JOURNAL and found.get(number, True)
+        return dict(sorted(found.items()))
+
+    def _read(self, windows: dict[int, bool], expected: Head | None, tolerant: bool) -> Iterator[Record]:
+        """The records of these windows; ``expected`` is the head that the first must have, where that is known."""
+        last = max(windows, default=0)
+        for number, is_journal in windows.items():
+            path = self._folder.label + format.window_name(number, format.JOURNAL if is_journal else format.CHUNK)
+            try:
+                if expected is not None and number != expected.window:
+                    missing = self._folder.label + format.window_name(expected.window, format.JOURNAL)
+                    raise DamagedTrace(missing, 0, "is missing")
+                content, journal = self._load(number)
+                head = read_head(content, path, journal=journal)
+                if head is None:
+                    if number != last:
+                        raise DamagedTrace(path, 0, "is empty, and others follow")
+                    return
+                if head.window != number or expected not in (head, None):
+                    raise DamagedTrace(path, 0, f"begins as {head}, not as {expected or number}: it belongs elsewhere")
+                expected = yield from read_window(content, head, self._layouts, path, journal=journal)
+            except DamagedTrace as damage:
+                if not tolerant:
+                    raise
+                self._add_problem(damage)
+                expected = None
+
+    def _load(self, number: int) -> tuple[bytes, bool]:
+        """The bytes of a window, and whether they are a journal's. A journal may be sealed at any moment."""
+        chunk, journal = format.window_name(number, format.CHUNK), format.window_name(number, format.JOURNAL)
+        for _ in range(2):
+            try:
+                data = self._folder.read(chunk, MAX_CHUNK)
+                return unpack_chunk(data, self._folder.label + chunk)[1], False
+            except FileNotFoundError:
+                pass
+            try:
+                return self._folder.read(journal, format.MAX_WINDOW), True
+            except FileNotFoundError:
+                pass
+        raise DamagedTrace(self._folder.label + journal, 0, "is missing")
+
+    def _index(self, windows: dict[int, bool]) -> Index | None:
+        """The index, if it says what is there."""
+        if any(windows.values()):
+            return None
+        index = read_index(self._folder)
+        if index is None or [*index.chunks] != [*windows]:
+            return None
+        for number, (_, stored) in index.chunks.items():
+            if self._folder.size(format.window_name(number, format.CHUNK)) != stored:
+                return None
+        return index
+
+    def _summaries(self) -> dict[int, Summary]:
+        windows = self._windows()
+        index = self._index(windows)
+        if index is not None:
+            return {number: summary for number, (summary, _) in index.chunks.items()}
+        found = {}
+        for number, is_journal in windows.items():
+            summary = self._summary(number, is_journal)
+            if summary is not None:
+                found[number] = summary
+        return found
+
+    def _summary(self, number: int, is_journal: bool) -> Summary | None:
+        if not is_journal:
+            return read_summary(self._folder, format.window_name(number, format.CHUNK))
+        content, journal = self._load(number)
+        path = self._folder.label + format.window_name(number, format.JOURNAL)
+        read = summarise(content, self._layouts, self._failing, path, journal=journal)
+        return None if read is None else read[1]
+
+    def _from_call(self, windows: dict[int, bool], call: int, tolerant: bool) -> list[int]:
+        """The numbers of the windows from the one with that call on."""
+        numbers = list(windows)
+        index = self._index(windows)
+        if index is not None:
+            firsts = [summary.first_call for summary, _ in index.chunks.values()]
+        else:
+            firsts = []
+            for number in numbers:
+                first = self._first_call(number, tolerant)
+                firsts.append(firsts[-1] if first is None and firsts else first or 0)
+        return numbers[max(bisect_right(firsts, call) - 1, 0) :]
+
+    def _first_call(self, number: int, tolerant: bool) -> int | None:
+        """That of a window; None when it is empty or cannot be read."""
+        try:
+            try:
+                return read_summary(self._folder, format.window_name(number, format.CHUNK)).first_call
+            except FileNotFoundError:
+                content, journal = self._load(number)
+                path = self._folder.label + format.window_name(number, format.JOURNAL)
+                head = read_head(content, path, journal=journal)
+                return None if head is None else head.call
+        except DamagedTrace:
+            if not tolerant:
+                raise
+            return None
+
+    def _payloads(self) -> Pack:
+        if self._pack is None:
+            index = self._index(self._windows())
+            known, start = (index.payloads, index.pack_end) if index is not None else (None, 0)
+            self._pack = Pack(self._folder, known, start)
+            if self._pack.damage is not None:
+                self._add_problem(self._pack.damage)
+        return self._pack
+
+    def _add_problem(self, damage: DamagedTrace) -> None:
+        if str(damage) not in map(str, self.problems):
+            self.problems.append(damage)
+
+
+def read_sheet(folder: Folder, name: str) -> dict[str, Any]:
+    """The sheet that is all of a file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        DamagedTrace: it is no sheet.
+    """
+    data = folder.read(name, format.MAX_SHEET)
+    sheet, end = unpack_sheet(data, folder.label + name)
+    if end != len(data):
+        raise DamagedTrace(folder.label + name, end, "bytes after the end of the sheet")
+    return sheet
+
+
+def read_optional_sheet(folder: Folder, name: str) -> dict[str, Any] | None:
+    """None when there is no such file. Raises DamagedTrace."""
+    try:
+        return read_sheet(folder, name)
+    except FileNotFoundError:
+        return None

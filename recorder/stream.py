@@ -1,0 +1,246 @@
+"""Reads the records of one window (sections 5 to 7 of the format). :mod:`cannery.recorder.rows` is the inverse."""
+
+from collections.abc import Generator, Sequence
+from typing import Any, Final, NamedTuple
+
+from cannery.recorder import format
+from cannery.recorder.format import EFFECT_KINDS, DamagedTrace
+from cannery.recorder.packing import UNPACK_ERRORS, unpacker
+from cannery.recorder.records import Call, Effect, Enter, Exit, Expire, Note, Pace, Payload, Record, ThreadEnd
+from cannery.recorder.schema import Schema
+
+REGION_TOPIC: Final = "region"
+STOPPED_TOPIC: Final = "stopped"
+RESERVED_TOPICS: Final = (REGION_TOPIC, STOPPED_TOPIC)
+"""Topics of the notes that stand for REGION and STOPPED records: no other note may use them."""
+
+_as: Final = tuple.__new__  # makes a NamedTuple of a tuple in a third of the time that its own constructor takes
+
+
+class Layout(NamedTuple):
+    """Where things stand in the records of one function."""
+
+    name: str
+    ins_end: int  # of a call and an UNSUPPORTED record; one less in an ENTER record
+    outs_end: int  # of a call
+    blank: tuple[None, ...]
+
+
+class Head(NamedTuple):
+    """A WINDOW record: the window's number, that of the next call, and the time before its first step."""
+
+    window: int
+    call: int
+    time: int
+
+
+def layouts_of(schema: Schema) -> list[Layout]:
+    """One per function, by index."""
+    found = []
+    for form in schema.functions:
+        ins_end, outs = 4 + len(form.params), len(form.outputs)
+        found.append(Layout(form.name, ins_end, ins_end + outs, (None,) * outs))
+    return found
+
+
+def read_head(content: bytes, path: str, *, journal: bool) -> Head | None:
+    """The head of a window, of which ``content`` may be only the beginning; None when nothing was written yet.
+
+    Raises:
+        DamagedTrace: something else stands there.
+    """
+    if journal and content[:1] in (b"", b"\0"):
+        return None
+    try:
+        return _head(unpacker(content).unpack())
+    except UNPACK_ERRORS as error:
+        raise DamagedTrace(path, 0, error_text(error)) from None
+
+
+def read_window(
+    content: bytes, head: Head, layouts: Sequence[Layout], path: str, *, journal: bool
+) -> Generator[Record, None, Head]:
+    """The records of a window after its head; at the end, the head that the next window has to have.
+
+    ``journal``: a zero byte ends the records, not the end of the bytes alone.
+
+    Raises:
+        DamagedTrace: with the offset in the window's bytes; what stands before it was yielded.
+    """
+    count = len(layouts)
+    number, time = head.call, head.time
+    ahead: tuple[Effect, ...] = ()
+    count_read, row = 0, None  # row: None between two records, so that an error is known to be in the next
+    reader = unpacker(content + b"\0")  # what ends a journal ends every window here: a cut-off record swallows it
+    try:
+        reader.skip()
+        for count_read, row in enumerate(reader, 1):  # noqa: B007
+            if row.__class__ is not tuple:
+                if row.__class__ is int and row == 0 and (journal or reader.tell() > len(content)):
+                    return Head(head.window + 1, number, time)
+                raise ValueError("no record begins here")
+            kind = row[0]
+            if kind.__class__ is not int:
+                raise ValueError("a record without a kind")
+            if kind >= 0:
+                if kind >= count:
+                    raise ValueError(f"a call of function {kind}, which is not in the schema")
+                name, ins_end, outs_end, _ = layouts[kind]
+                _, thread, elapsed, ret = row[:4]
+                if len(row) < outs_end or thread.__class__ is not int or elapsed.__class__ is not int:
+                    raise ValueError(f"no call of {name}")
+                time += elapsed
+                effects = tuple(map(read_effect, row[outs_end:])) if len(row) > outs_end else ()
+                if ahead:
+                    effects, ahead = ahead + effects, ()
+                yield _as(Call, (number, thread, time, name, ret, row[4:ins_end], row[ins_end:outs_end], effects, True))
+                number += 1
+            elif kind in (format.ENTER, format.UNSUPPORTED):
+                _, function, thread, elapsed = _numbers(row[:4])
+                name, ins_end, _, blank = layouts[_below(function, count)]
+                time += elapsed
+                if kind == format.ENTER:
+                    if len(row) < ins_end:
+                        raise ValueError(f"no entry of a call of {name}")
+                    effects, ahead = ahead + tuple(map(read_effect, row[ins_end:])), ()
+                    yield Enter(number, thread, time, name, row[4:ins_end], effects)
+                else:
+                    if len(row) != ins_end + 1:
+                        raise ValueError(f"no call of {name}")
+                    yield Call(number, thread, time, name, row[4], row[5:], blank, (), False)
+                number += 1
+            elif kind == format.EXIT:
+                _, call, thread, function = _numbers(row[:4])
+                name, _, _, blank = layouts[_below(function, count)]
+                if len(row) != 5 + len(blank):
+                    raise ValueError(f"no end of a wait in {name}")
+                yield Exit(call, thread, name, row[4], row[5:])
+            elif kind == format.PACE:
+                time += _numbers(row[:2])[1]
+                effects, ahead = ahead + tuple(map(read_effect, row[2:])), ()
+                yield Pace(time, effects)
+            elif kind == format.EXPIRE:
+                _, thread, elapsed = _numbers(row[:3])
+                time += elapsed
+                effects, ahead = ahead + tuple(map(read_effect, row[3:])), ()
+                yield Expire(thread, time, effects)
+            elif kind == format.THREAD_END:
+                _, thread, elapsed = _numbers(row)
+                time += elapsed
+                yield ThreadEnd(thread, time)
+            elif kind == format.EFFECTS:
+                ahead += tuple(map(read_effect, row[1:]))
+            elif (note := _note(row)) is not None:
+                yield note
+            row = None
+        raise ValueError("the record is not complete")
+    except UNPACK_ERRORS as error:
+        offset = _offset(content, count_read if row is None else count_read - 1)
+        raise DamagedTrace(path, offset, error_text(error)) from None
+
+
+def committed(content: bytes, path: str) -> int:
+    """Where the records of a journal end.
+
+    Raises:
+        DamagedTrace: no record begins at some place before that.
+    """
+    reader = unpacker(content + b"\0")
+    offset = 0
+    try:
+        while content[offset : offset + 1] not in (b"", b"\0"):
+            reader.skip()
+            offset = reader.tell()
+    except UNPACK_ERRORS as error:
+        raise DamagedTrace(path, offset, error_text(error)) from None
+    if offset > len(content):
+        raise DamagedTrace(path, len(content), "the last record is not complete")
+    return offset
+
+
+def read_effect(wire: Any) -> Effect:
+    """An effect of a record. Raises ValueError for what is none."""
+    if wire.__class__ is not tuple or not wire or wire[0].__class__ is not int:
+        raise ValueError("no effect")
+    code, *rest = wire
+    kind = EFFECT_KINDS.get(abs(code))
+    if kind is None:
+        raise ValueError(f"an effect of kind {code}, which this version does not know")
+    if code < 0:
+        return Effect(kind, False)
+    if code == format.FILL:
+        return Effect(kind, True)
+    (second,) = rest
+    if code == format.ALLOC:
+        return Effect(kind, True, None, _numbers((second,))[0])
+    return Effect(kind, True, read_payload(second))
+
+
+def read_payload(wire: Any) -> Payload:
+    """A payload of an effect. Raises ValueError for what is none."""
+    if isinstance(wire, bytes) and len(wire) <= format.SHORT:
+        return Payload(len(wire), None, wire)
+    size, digest = wire
+    if size.__class__ is not int or size < 0 or not (digest is None or _is_digest(digest)):
+        raise ValueError("no payload")
+    return Payload(size, digest, None)
+
+
+def error_text(error: BaseException) -> str:
+    """What is wrong with the bytes, for a :class:`DamagedTrace`."""
+    return str(error) or f"no msgpack ({type(error).__name__})"
+
+
+def _head(row: Any) -> Head:
+    if row.__class__ is not tuple or row[:1] != (format.WINDOW,):
+        raise ValueError("the window does not begin with its WINDOW record")
+    _, window, call, time = _numbers(row)
+    if window < 1 or call < 0:
+        raise ValueError("no WINDOW record")
+    return Head(window, call, time)
+
+
+def _note(row: Any) -> Note | None:
+    kind = row[0]
+    if kind == format.NOTE:
+        _, topic, value = row
+        if not isinstance(topic, str) or topic in RESERVED_TOPICS:
+            raise ValueError("no note")
+        return Note(topic, value)
+    if kind == format.REGION:
+        _, region, address, size = _numbers(row)
+        return Note(REGION_TOPIC, (region, address, size))
+    if kind == format.STOPPED:
+        _, reason = row
+        if not isinstance(reason, str):
+            raise ValueError("no STOPPED record")
+        return Note(STOPPED_TOPIC, reason)
+    if kind <= format.OPTIONAL:
+        return None
+    raise ValueError(f"a record of kind {kind}, which this version does not know and must not skip")
+
+
+def _numbers(row: Any) -> Any:
+    """``row``, if all of it are whole numbers."""
+    for value in row:
+        if value.__class__ is not int:
+            raise ValueError(f"{value!r} where a whole number belongs")
+    return row
+
+
+def _below(function: int, count: int) -> int:
+    if not 0 <= function < count:
+        raise ValueError(f"a call of function {function}, which is not in the schema")
+    return function
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, bytes) and len(value) == format.DIGEST
+
+
+def _offset(content: bytes, records: int) -> int:
+    """Where the record after the head and that many records begins."""
+    reader = unpacker(content)
+    for _ in range(records + 1):
+        reader.skip()
+    return int(reader.tell())
