@@ -18,7 +18,7 @@ PAGE: Final = 4096
 
 
 class EffectDifference(NamedTuple):
-    """Effect number ``place`` of a step is not what the trace has; texts say what was asked for and what is recorded."""
+    """Effect number ``place`` of a step is not as recorded; the texts say what was recorded and what was asked for."""
 
     place: int
     expected: str

@@ -41,7 +41,8 @@ class Stop(Exception):  # noqa: N818 - an answer, not an error
 class Replay:
     """The replay of one process's stream.
 
-    ``schema``, ``base``, ``span`` and ``start`` are the recording's; ``content`` finds the bytes of a payload.
+    ``schema``, ``base``, ``span`` and ``start`` are the recording's; ``content`` finds the bytes of a payload;
+    ``first_ordinal`` is where a forked process goes on numbering its objects.
     ``what_if`` replays under ``settings`` that are not the recorded ones: objects are then matched by identity
     instead of by number, and results differ without ending the replay.
     """
@@ -55,6 +56,7 @@ class Replay:
         start: int,
         content: Callable[[Payload], bytes | None],
         *,
+        first_ordinal: int = 0,
         what_if: bool = False,
         keep_going: bool = False,
     ) -> None:
@@ -70,6 +72,7 @@ class Replay:
         self._place = book.place
         self.port = ReplayPort(base, span, content, book.region, exact=not what_if)
         self.machine = Machine(settings, self.port)
+        self.machine.ordinal = first_ordinal
         self._start = start
         self._go_on = what_if or keep_going
         self._steps: dict[str, Callable[[Call], None]] = {}
@@ -157,9 +160,9 @@ class Replay:
                 args = decode_ins(ins)
                 if remember and len(arguments) < _REMEMBERED:
                     arguments[ins] = args
-            begin(start + time)
             if effects:
                 port.begin(effects)
+            begin(start + time)
             reply = handler(threads.get(ordinal) or new_thread(ordinal), *args)
             self.calls += 1
             if outs == blank:
@@ -185,15 +188,12 @@ class Replay:
         """A call that was recorded as unsupported, or whose function has no implementation here."""
         if record.supported:
             raise ReplayError(f"call #{record.number}: this version has no {record.function}{_OTHER_VERSION}")
-        self.machine.begin(self._start + record.time)
         self.calls += 1
         answer = MODEL[record.function].result.unsupported
         if self._codec(record.function).decode_result(record.ret) not in (answer, answer or 0):
             self._differ(record, RETURNS, self.printer.result(record.function, record.ret), str(answer))
         if handler is not None:
             self.supported_now[record.function] = self.supported_now.get(record.function, 0) + 1
-        if self.machine.waits:
-            self._ended.extend(self.machine.take_ended())
 
     def _enter(self, record: Enter) -> None:
         if self._ended:
@@ -203,8 +203,8 @@ class Replay:
             raise ReplayError(f"call #{record.number}: this version has no {record.function}{_OTHER_VERSION}")
         machine = self.machine
         args = self._codec(record.function).decode_ins(record.ins)
-        machine.begin(self._start + record.time)
         self.port.begin(record.effects)
+        machine.begin(self._start + record.time)
         reply = handler(machine.thread(record.thread), *args)
         self.calls += 1
         wait = reply if isinstance(reply, Wait) else None
@@ -269,9 +269,7 @@ class Replay:
     def _thread_end(self, record: ThreadEnd) -> None:
         if self._ended:
             self._missing_exits(record)
-        self.machine.begin(self._start + record.time)
         self.machine.end_thread(record.thread)
-        self._settle()
 
     def _note(self, record: Note) -> None:
         if record.topic == "region":

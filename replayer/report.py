@@ -66,10 +66,12 @@ class Explanation(NamedTuple):
 class Result(NamedTuple):
     """The replay of one process.
 
-    ``differences`` are the first ones, ``total`` is how many there were. ``supported_now`` counts calls that were
-    recorded as unsupported and now have an implementation; they are not executed, since the recorded program went on
-    without their effect. ``in_flight`` describes calls that had not returned when the recording ended. ``unverified``
-    counts results that could not be compared because the trace does not have the bytes.
+    ``differences`` are the first ones, ``total`` is how many there were. ``unverified`` counts results that were not
+    compared because the trace does not have the bytes they follow from, ``unknown_bytes`` those bytes.
+    ``supported_now`` counts calls that were recorded as unsupported and now have an implementation; they are not
+    executed, since the recorded program went on without their effect. ``in_flight`` describes calls that had not
+    returned when the recording ended. ``complete`` is False when the first difference ended the replay; ``damage``
+    says why the rest of the stream could not be read.
     """
 
     process: int
@@ -78,27 +80,21 @@ class Result(NamedTuple):
     differences: tuple[Difference, ...]
     explanation: Explanation | None
     unverified: int
+    unknown_bytes: int
     supported_now: dict[str, int]
     in_flight: tuple[str, ...]
-    finished: bool
-    complete: bool  # the whole stream was replayed
+    complete: bool
+    damage: str | None
 
     @property
     def same(self) -> bool:
-        return self.total == 0
+        return self.total == 0 and self.damage is None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "process": self.process,
-            "calls": self.calls,
+        return self._asdict() | {
             "same": self.same,
-            "difference_count": self.total,
             "differences": [difference.to_json() for difference in self.differences],
             "explanation": None if self.explanation is None else self.explanation.to_json(),
-            "unverified": self.unverified,
-            "supported_now": self.supported_now,
-            "in_flight": list(self.in_flight),
-            "finished": self.finished,
         }
 
 

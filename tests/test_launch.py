@@ -15,7 +15,7 @@ SH = Path("/bin/sh")
 
 
 def run(script: str, environment: dict[str, str] | None = None) -> int:
-    return launch.run(SH, ["sh", "-c", script], {"PATH": os.defpath} | (environment or {}), None)
+    return launch.run(SH, ["sh", "-c", script], {"PATH": os.defpath} | (environment or {}), None)[1]
 
 
 @pytest.mark.parametrize("status", [0, 1, 2, 77, 255])
@@ -54,7 +54,7 @@ def test_a_script_without_a_first_line_goes_to_the_shell(tmp_path: Path) -> None
     script = tmp_path / "script"
     script.write_text("exit 7\n")
     script.chmod(0o755)
-    assert os.waitstatus_to_exitcode(launch.run(script, ["script"], {}, None)) == 7
+    assert os.waitstatus_to_exitcode(launch.run(script, ["script"], {}, None)[1]) == 7
 
 
 def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ LAUNCHER = """
 import os, sys
 from pathlib import Path
 from cannery.tools import launch
-sys.exit(os.waitstatus_to_exitcode(launch.run(Path("/bin/sh"), ["sh", "-c", sys.argv[1]], dict(os.environ), None)) % 256)
+sys.exit(os.waitstatus_to_exitcode(launch.run(Path("/bin/sh"), ["sh", "-c", sys.argv[1]], dict(os.environ), None)[1]) % 256)
 """
 
 

@@ -55,8 +55,10 @@ def fix_addresses() -> bool:
     return bool(present != -1 and personality(present | _ADDR_NO_RANDOMIZE) != -1)
 
 
-def run(program: Path, argv: list[str], environment: Mapping[str, str], tick: Callable[[], None] | None) -> int:
-    """Run ``program`` to its end; call ``tick`` about five times a second meanwhile. Return the wait status.
+def run(
+    program: Path, argv: list[str], environment: Mapping[str, str], tick: Callable[[], None] | None
+) -> tuple[int, int]:
+    """Run ``program`` to its end; call ``tick`` about five times a second meanwhile. Return its id and wait status.
 
     Raises:
         Failure: the system cannot execute the file (status 126).
@@ -85,7 +87,7 @@ def run(program: Path, argv: list[str], environment: Mapping[str, str], tick: Ca
             os.kill(child, number)
         if tick is not None:
             _tick_until_end(child, tick)
-        return os.waitpid(child, 0)[1]
+        return os.waitpid(child, 0)
     finally:
         child = 0
         for kept, handler in ours.items():

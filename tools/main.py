@@ -43,9 +43,9 @@ class _Verbs(click.Group):
 
 def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from cannery.runtime.version import VERSION
 
-        click.echo(f"cannery {version('cannery')}")
+        click.echo(f"cannery {VERSION}")
         ctx.exit()
 
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 else:  # generic only since click 8.4
     Word = Number = click.ParamType
 
-_UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
 class OneOf(Word):
     """One of a few words, any case; a misspelt one gets the nearest suggested."""
 
@@ -40,19 +37,17 @@ class OneOf(Word):
 
 
 class Size(Number):
-    """A number of bytes with an optional unit K, M, G or T (powers of 1024)."""
+    """A number of bytes with an optional unit, as in 64M."""
 
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        text = str(value).strip().upper().removesuffix("B").removesuffix("I")
-        unit = text[-1:] if text[-1:].isalpha() else ""
-        digits = text.removesuffix(unit)
-        if unit not in _UNITS or not (digits.isascii() and digits.isdigit()):
-            self.fail(f"'{value}' is no size; write bytes, or a number with K, M, G or T, as in 64M", param, ctx)
-        return int(digits) * _UNITS[unit]
+        from cannery.recorder.sizes import SizeError, parse_size
+
+        try:
+            return parse_size(str(value))
+        except SizeError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Product(Word):
@@ -83,8 +78,28 @@ class Schedule(Word):
         return self.fail(f"'{value}' is none of asap, late, seed:N{near}", param, ctx)
 
 
+class Behaviour(Word):
+    """A set of switches, and values for single ones; the switches are read only when the option is given."""
+
+    name = "behaviour"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from cannery.runtime.behaviours import behaviour
+        from cannery.runtime.settings import SettingError
+
+        try:
+            behaviour(str(value))
+        except SettingError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
 _PRODUCT: Final = click.option(
-    "--product", type=Product(), envvar="CANNERY_PRODUCT", help="Product line to simulate. [default: A2]"
+    "--product",
+    type=Product(),
+    envvar="CANNERY_PRODUCT",
+    metavar="LINE",
+    help="Product line to simulate: 950PR, 950DT, A3, A2, 310B, 310P, 910 or IPV350. [default: A2]",
 )
 _SCHEDULE: Final = click.option(
     "--schedule",
@@ -96,6 +111,7 @@ _SCHEDULE: Final = click.option(
 )
 _BEHAVIOUR: Final = click.option(
     "--behaviour",
+    type=Behaviour(),
     envvar="CANNERY_BEHAVIOUR",
     metavar="documented|observed[,SWITCH=VALUE]",
     help="Where the documents and the reference implementation differ, which one to follow.",

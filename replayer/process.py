@@ -1,0 +1,97 @@
+"""Replays the processes of a bundle: from the files to a :class:`Result` for each."""
+
+from typing import Any
+
+from cannery.recorder.bundle import Bundle
+from cannery.recorder.codec import WireError
+from cannery.recorder.format import TraceError
+from cannery.recorder.process import InFlight, ProcessStream
+from cannery.recorder.records import Enter
+from cannery.replayer.printer import Printer
+from cannery.replayer.replay import Replay, ReplayError, Stop
+from cannery.replayer.report import Result, explain
+from cannery.runtime.settings import SettingError, Settings
+
+
+def replay_process(
+    bundle: Bundle, stream: ProcessStream, changes: dict[str, Any] | None = None, keep_going: bool = False
+) -> Result:
+    """Replay one process. ``changes`` are settings of a what-if replay, by field.
+
+    Raises:
+        ReplayError: it cannot be replayed; the text says why.
+    """
+    header = stream.header
+    try:
+        settings = Settings.from_map(stream.settings)
+        if changes:
+            settings = settings._replace(**changes)
+            settings.check()
+        replay = Replay(
+            settings,
+            bundle.schema,
+            header["device_base"],
+            header["device_span"],
+            header["start"],
+            bundle.content,
+            first_ordinal=header.get("first_ordinal", 0),
+            what_if=bool(changes),
+            keep_going=keep_going,
+        )
+    except (SettingError, ValueError, TypeError, AttributeError) as error:
+        raise ReplayError(f"process {stream.ordinal}: {error}") from None
+    except OSError as error:
+        raise ReplayError(f"process {stream.ordinal}: no memory for the simulated devices ({error.strerror})") from None
+    in_flight = stream.inflight()
+    complete = True
+    damage: str | None = None
+    waiting: list[Enter] = []
+    try:
+        replay.run(stream.records())
+        waiting = replay.finish(finished=not in_flight)
+    except Stop:
+        complete = False
+    except WireError as error:
+        damage = f"call #{replay.calls}: {error}"
+    except TraceError as error:
+        damage = str(error)
+    return _result(bundle, stream, replay, _describe(replay.printer, in_flight, waiting), complete, damage)
+
+
+def _result(
+    bundle: Bundle,
+    stream: ProcessStream,
+    replay: Replay,
+    in_flight: tuple[str, ...],
+    complete: bool,
+    damage: str | None,
+) -> Result:
+    first = replay.differences[0] if replay.differences else None
+    explanation = None
+    if first is not None:
+        explanation = explain(stream.records(tolerant=True), bundle.schema, replay.printer, first)
+    return Result(
+        stream.ordinal,
+        replay.calls,
+        replay.count,
+        tuple(replay.differences),
+        explanation,
+        replay.port.unverified,
+        replay.port.unknown_bytes,
+        replay.supported_now,
+        in_flight,
+        complete,
+        damage,
+    )
+
+
+def _describe(printer: Printer, in_flight: list[InFlight], waiting: list[Enter]) -> tuple[str, ...]:
+    """The calls that had not returned when the recording ended: those that wait, then those seen in their slots."""
+    lines = [printer.line(enter) for enter in waiting]
+    threads = {enter.thread for enter in waiting}
+    for call in in_flight:
+        if call.thread not in threads:
+            pairs = zip(call.function.params, call.args, strict=False)
+            args = ", ".join(f"{param.name}={value:#x}" for param, value in pairs)
+            lines.append(f"T{call.thread} {call.function.name}({args})")
+    return tuple(lines)

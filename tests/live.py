@@ -1,0 +1,259 @@
+"""A live session in the test's own process: the machine, a host memory of a few megabytes, and a list of records.
+
+It does what the real session does, by the same contract (docs/architecture.md), without threads, clock or files: time
+advances when the test says so, and records stay Python values, so that a test can alter any of them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import xxhash
+
+from cannery.recorder.addresses import AddressBook
+from cannery.recorder.codec import Wire
+from cannery.recorder.forms import schema_of
+from cannery.recorder.records import (
+    Call,
+    Effect,
+    Enter,
+    Exit,
+    Expire,
+    Note,
+    Pace,
+    Payload,
+    Record,
+    ThreadEnd,
+)
+from cannery.replayer.port import ReplayStore
+from cannery.replayer.replay import Replay, Stop
+from cannery.runtime.api import MODEL
+from cannery.runtime.machine import Machine, Wait
+from cannery.runtime.settings import Settings
+
+DEVICE_BASE = 0x2000_0000_0000
+HOST_BASE = 0x5000_0000_0000
+HOST_SIZE = 8 << 20
+PINNED = 4 << 20  # pinned memory begins here in the host's memory
+START = 1_000_000_000
+SCHEMA = schema_of(MODEL)
+OUT = 0x1000  # the address of an output, of which the machine looks only at "is it null"
+
+
+class Host:
+    """A HostPort over one bytearray. ``policy`` as in the trace format, section 7."""
+
+    def __init__(self, policy: str) -> None:
+        self.memory = bytearray(HOST_SIZE)
+        self.effects: list[Effect] = []
+        self.contents: dict[bytes, bytes] = {}
+        self.files: dict[bytes, bytes] = {}
+        self.span = 0
+        self.pinned: Callable[[int, int], int] = lambda address, size: 0
+        self.unpinned: Callable[[int], None] = lambda address: None
+        self.exhausted = False
+        self._policy = policy
+        self._next = PINNED
+
+    def put(self, offset: int, data: bytes) -> int:
+        """Write into pageable host memory; its address."""
+        self.memory[offset : offset + len(data)] = data
+        return HOST_BASE + offset
+
+    def _payload(self, data: bytes, given: bool) -> Payload:
+        if self._policy == "none":
+            return Payload(len(data), None, None)
+        if len(data) <= 32 and self._policy != "hash":
+            return Payload(len(data), None, data)
+        digest = xxhash.xxh3_128_digest(data)
+        if self._policy == "full" or (self._policy == "input" and given):
+            self.contents[digest] = data
+        return Payload(len(data), digest, None)
+
+    def content(self, payload: Payload) -> bytes | None:
+        return payload.content if payload.digest is None else self.contents.get(payload.digest)
+
+    def _inside(self, address: int, size: int) -> slice | None:
+        start = address - HOST_BASE
+        return slice(start, start + size) if start >= 0 and start + size <= HOST_SIZE else None
+
+    def _note(self, kind: str, data: bytes | None, given: bool = False) -> bool:
+        payload = None if data is None else self._payload(data, given)
+        self.effects.append(Effect(kind, data is not None, payload))
+        return data is not None
+
+    def device_base(self, span: int) -> int:
+        self.span = span
+        return DEVICE_BASE
+
+    def device_store(self, device: int, span: int) -> ReplayStore:
+        return ReplayStore(span)
+
+    def read(self, address: int, into: memoryview) -> bool:
+        where = self._inside(address, len(into))
+        if where is not None:
+            into[:] = self.memory[where]
+        return self._note("read", None if where is None else bytes(into), True)
+
+    def write(self, address: int, data: memoryview) -> bool:
+        where = self._inside(address, len(data))
+        if where is not None:
+            self.memory[where] = data
+        return self._note("write", None if where is None else bytes(data))
+
+    def move(self, destination: int, source: int, size: int) -> bool:
+        to, of = self._inside(destination, size), self._inside(source, size)
+        if to is None or of is None:
+            return self._note("move", None)
+        data = bytes(self.memory[of])
+        self.memory[to] = data
+        return self._note("move", data)
+
+    def fill(self, address: int, value: int, size: int) -> bool:
+        where = self._inside(address, size)
+        if where is not None:
+            self.memory[where] = bytes((value,)) * size
+        self.effects.append(Effect("fill", where is not None))
+        return where is not None
+
+    def pinned_alloc(self, size: int) -> int:
+        end = self._next + -(-size // 4096) * 4096
+        if self.exhausted or end > HOST_SIZE:
+            self.effects.append(Effect("alloc", False))
+            return 0
+        address, self._next = HOST_BASE + self._next, end
+        self.effects.append(Effect("alloc", True, region=self.pinned(address, size)))
+        return address
+
+    def pinned_free(self, address: int) -> None:
+        self.unpinned(address)
+
+    def file(self, path: bytes) -> bytes | None:
+        data = self.files.get(path)
+        self._note("file", data, True)
+        return data
+
+
+class Live:
+    """Drives a machine and keeps ``records``, as a bundle would give them back."""
+
+    def __init__(self, settings: Settings | None = None, policy: str = "input") -> None:
+        self.settings = settings or Settings(devices=2)
+        self.host = Host(policy)
+        self.machine = Machine(self.settings, self.host)
+        self.now = START
+        self.records: list[Record] = []
+        self.calls = 0
+        self._book = AddressBook(DEVICE_BASE, self.host.span)
+        self.wire = Wire(self._book)
+        self.host.pinned = self._book.add
+        self.host.unpinned = self._book.remove
+        self._waiting: dict[int, tuple[Wait, int, str]] = {}
+
+    # Steps
+
+    def call(self, name: str, *args: Any, thread: int = 1, after: int = 1000) -> Any:
+        """One call, ``after`` nanoseconds after the step before. The reply as the machine gives it."""
+        function = MODEL[name]
+        codec = self.wire.function(SCHEMA[name])
+        handler = self.machine.handlers[function.index]
+        number, self.calls = self.calls, self.calls + 1
+        time = self.now + after - START
+        if handler is None:
+            self.now += after
+            ins = _frozen(codec.encode_ins(args))
+            answer = function.result.unsupported
+            self._add(Call(number, thread, time, name, answer, ins, codec.blank, (), False))
+            return answer
+        self._begin(after)
+        reply = handler(self.machine.thread(thread), *args)
+        if isinstance(reply, Wait):
+            ins = _frozen(codec.encode_ins(args))
+            self._add(Enter(number, thread, time, name, ins, self._effects()))
+            self._waiting[thread] = reply, number, name
+            self._end()
+            return reply
+        ret, *outs = codec.encode_reply(reply)
+        ins = _frozen(codec.encode_ins(args))
+        self._add(Call(number, thread, time, name, ret, ins, _frozen(outs), self._effects()))
+        self._end()
+        return reply
+
+    def create(self, name: str, *args: Any, thread: int = 1) -> int:
+        """A call that has to succeed and has one output: the output."""
+        ret, value = self.call(name, OUT, *args, thread=thread)
+        assert ret == 0, (name, ret)
+        return int(value)
+
+    def ok(self, name: str, *args: Any, thread: int = 1, after: int = 1000) -> None:
+        """A call that has to succeed."""
+        reply = self.call(name, *args, thread=thread, after=after)
+        assert (reply[0] if isinstance(reply, tuple) else reply) == 0, (name, reply)
+
+    def pace(self, after: int) -> None:
+        self._begin(after)
+        self.machine.pace()
+        self._add(Pace(self.now - START, self._effects()))
+        self._end()
+
+    def expire(self, thread: int) -> None:
+        """Let the limit of a thread's wait pass."""
+        wait = self._waiting[thread][0]
+        assert wait.deadline is not None
+        self._begin(max(wait.deadline - self.now, 0))
+        self.machine.expire(wait)
+        self._add(Expire(thread, self.now - START, self._effects()))
+        self._end()
+
+    def end_thread(self, thread: int) -> None:
+        self.now += 1000
+        self.machine.end_thread(thread)
+        self._add(ThreadEnd(thread, self.now - START))
+
+    # Replay
+
+    def replay(
+        self, records: list[Record] | None = None, *, keep_going: bool = False, what_if: Settings | None = None
+    ) -> Replay:
+        """Replay ``records``, or what was recorded."""
+        replay = Replay(
+            what_if or self.settings,
+            SCHEMA,
+            DEVICE_BASE,
+            self.host.span,
+            START,
+            self.host.content,
+            what_if=what_if is not None,
+            keep_going=keep_going,
+        )
+        try:
+            replay.run(self.records if records is None else records)
+            replay.in_flight = replay.finish(True)
+        except Stop:
+            pass
+        return replay
+
+    def _begin(self, after: int) -> None:
+        self.now += after
+        self.machine.begin(self.now)
+
+    def _effects(self) -> tuple[Effect, ...]:
+        effects, self.host.effects = tuple(self.host.effects), []
+        return effects
+
+    def _add(self, record: Record) -> None:
+        for region in self._book.fresh:
+            self.records.append(Note("region", region))
+        self._book.fresh.clear()
+        self._book.settle()
+        self.records.append(record)
+
+    def _end(self) -> None:
+        for wait in self.machine.take_ended() if self.machine.waits else ():
+            _, number, name = self._waiting.pop(wait.thread)
+            ret, *outs = self.wire.function(SCHEMA[name]).encode_reply(wait.reply)
+            self._add(Exit(number, wait.thread, name, ret, _frozen(outs)))
+
+
+def _frozen(values: list[Any]) -> tuple[Any, ...]:
+    """Wire values as the reader gives them: arrays are tuples."""
+    return tuple(tuple(value) if isinstance(value, list) else value for value in values)

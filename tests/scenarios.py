@@ -1,0 +1,147 @@
+"""Short programs over a :class:`tests.live.Live`: together they use every implemented function and kind of record."""
+
+from cannery.runtime.settings import Settings
+from tests.live import OUT, Live
+
+SYNC, TIME_LINE = 0x01, 0x08
+HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = 0, 1, 2, 3
+HUGE_FIRST = 0
+HBM = 1
+KILOBYTE = 1024
+
+
+def selected(settings: Settings | None = None, policy: str = "input") -> Live:
+    """A process that has selected device 0."""
+    live = Live(settings, policy)
+    live.ok("aclInit", None)
+    live.ok("aclrtSetDevice", 0)
+    return live
+
+
+def objects(settings: Settings | None = None) -> Live:
+    """Contexts, streams, events: made, used, asked for, released; and what happens to stale ones."""
+    live = Live(settings)
+    live.host.files[b"acl.json"] = b'{"dump": {}}'
+    live.call("aclInit", b"missing.json")
+    live.ok("aclInit", b"acl.json")
+    live.ok("aclrtSetDevice", 0)
+    for name in ("aclrtGetDevice", "aclrtGetDeviceCount", "aclrtGetRunMode", "aclrtGetCurrentContext"):
+        live.ok(name, OUT)
+    assert live.call("aclrtGetSocName")
+    first = live.call("aclrtGetCurrentContext", OUT)[1]
+    context = live.create("aclrtCreateContext", 1)
+    live.ok("aclrtSetCurrentContext", context)
+    stream = live.create("aclrtCreateStream")
+    live.ok("aclrtSetCurrentContext", first)
+    live.call("aclrtDestroyStream", stream)  # of another context
+    live.ok("aclrtSetCurrentContext", context)
+    start, end = (live.create("aclrtCreateEventWithFlag", TIME_LINE | SYNC) for _ in range(2))
+    live.ok("aclrtRecordEvent", start, stream)
+    live.ok("aclrtRecordEvent", end, stream, after=300_000)
+    live.ok("aclrtStreamQuery", stream, OUT)
+    live.ok("aclrtSynchronizeStream", stream)
+    live.ok("aclrtStreamQuery", stream, OUT)
+    live.ok("aclrtSynchronizeEvent", end)
+    live.ok("aclrtQueryEventStatus", end, OUT)
+    live.ok("aclrtEventElapsedTime", OUT, start, end)
+    other = live.create("aclrtCreateEvent")
+    ex = live.create("aclrtCreateEventExWithFlag", SYNC)
+    live.call("aclrtStreamWaitEvent", stream, other)  # never recorded
+    live.ok("aclrtRecordEvent", ex, stream)
+    live.ok("aclrtStreamWaitEvent", 0, ex)
+    live.ok("aclrtSynchronizeDevice")
+    live.ok("aclrtSynchronizeStreamWithTimeout", stream, 100)
+    live.call("aclrtSynchronizeStreamWithTimeout", stream, 0)
+    for event in (start, end, other, ex):
+        live.ok("aclrtDestroyEvent", event)
+    live.call("aclrtDestroyEvent", ex)
+    live.call("aclrtRecordEvent", ex, stream)
+    assert live.call("aclGetRecentErrMsg")
+    live.call("aclrtPeekAtLastError", 0)
+    live.call("aclrtGetLastError", 0)
+    live.call("aclrtGetLastError", 0)
+    live.call("aclrtQueryEventStatus", 0, OUT)
+    live.ok("aclrtDestroyStream", stream)
+    live.call("aclrtRecordEvent", 0x1234, 0)
+    live.ok("aclrtDestroyContext", context)
+    live.call("aclrtGetCurrentContext", OUT)
+    live.ok("aclrtResetDevice", 0)
+    live.call("aclrtResetDevice", 0)
+    live.ok("aclFinalize")
+    live.end_thread(1)
+    return live
+
+
+def memory(settings: Settings | None = None, policy: str = "input") -> Live:
+    """Device and pinned memory, copies in every direction, at once and queued, small and large."""
+    live = selected(settings, policy)
+    pageable = live.host.put(0, bytes(range(256)) * 256)
+    stream = live.create("aclrtCreateStream")
+    live.ok("aclrtGetMemInfo", HBM, OUT, OUT)
+    first = live.create("aclrtMalloc", 64 * KILOBYTE, HUGE_FIRST)
+    second = live.create("aclrtMalloc", 100, HUGE_FIRST)
+    live.ok("aclrtGetMemInfo", HBM, OUT, OUT)
+    pinned = live.create("aclrtMallocHost", 64 * KILOBYTE)
+    live.call("aclrtMalloc", OUT, 0, HUGE_FIRST)
+    live.call("aclrtMalloc", OUT, 1 << 50, HUGE_FIRST)
+    live.ok("aclrtMemset", first, 64 * KILOBYTE, 0x5A, 64 * KILOBYTE)
+    live.ok("aclrtMemcpy", second, 100, first, 100, DEVICE_TO_DEVICE)
+    live.ok("aclrtMemcpy", pinned, 64 * KILOBYTE, first, 64 * KILOBYTE, DEVICE_TO_HOST)
+    live.ok("aclrtMemcpy", first, 64 * KILOBYTE, pageable, 64 * KILOBYTE, HOST_TO_DEVICE)
+    live.ok("aclrtMemcpy", first, 64 * KILOBYTE, pageable + 5, 16, HOST_TO_DEVICE)
+    live.ok("aclrtMemcpy", pageable + 70_000, 16, first, 16, DEVICE_TO_HOST)
+    live.ok("aclrtMemcpy", pinned, 64 * KILOBYTE, pageable, 1000, HOST_TO_HOST)
+    live.call("aclrtMemset", pinned, 64 * KILOBYTE, 1, 10)
+    live.call("aclrtMemcpy", second, 50, pageable, 100, HOST_TO_DEVICE)
+    live.ok("aclrtMemcpyAsync", first, 64 * KILOBYTE, pinned, 64 * KILOBYTE, HOST_TO_DEVICE, stream)
+    live.ok("aclrtMemcpyAsync", pinned + 32 * KILOBYTE, KILOBYTE, first, KILOBYTE, DEVICE_TO_HOST, stream)
+    live.ok("aclrtMemcpyAsync", second, 100, first + 64, 100, DEVICE_TO_DEVICE, stream)
+    live.ok("aclrtMemcpyAsync", pinned, 100, second, 100, DEVICE_TO_HOST, stream)
+    live.ok("aclrtSynchronizeStream", stream)
+    live.ok("aclrtMemcpyAsync", pinned, KILOBYTE, first, KILOBYTE, DEVICE_TO_HOST, stream)
+    live.pace(after=5_000_000)
+    live.ok("aclrtMemcpyAsync", pinned, 100, second, 100, DEVICE_TO_HOST, stream)
+    live.ok("aclrtSynchronizeDevice")
+    live.ok("aclrtFree", second)
+    live.call("aclrtFree", second)
+    live.call("aclrtMemcpy", second, 100, pageable, 100, HOST_TO_DEVICE)
+    live.host.exhausted = True
+    live.call("aclrtMallocHost", OUT, 4096)
+    live.ok("aclrtFreeHost", pinned)
+    live.ok("aclrtFree", first)
+    live.ok("aclrtDestroyStream", stream)
+    live.ok("aclrtResetDevice", 0)
+    live.ok("aclFinalize")
+    return live
+
+
+def waits() -> Live:
+    """Waits that another thread releases, one whose limit passes, and two that end in one step."""
+    live = selected()
+    live.ok("aclrtSetDevice", 0, thread=2)
+    live.ok("aclrtSetDevice", 0, thread=3)
+    held, free = live.create("aclrtCreateStream"), live.create("aclrtCreateStream")
+    event = live.create("aclrtCreateEventWithFlag", SYNC)
+    live.ok("aclrtStreamWaitEvent", held, event)  # holds the stream until somebody records
+    live.call("aclrtSynchronizeStreamWithTimeout", held, 300)
+    live.ok("aclrtStreamQuery", free, OUT, thread=2)
+    live.expire(1)
+    live.call("aclrtSynchronizeStream", held)
+    live.call("aclrtSynchronizeStream", held, thread=3)
+    live.ok("aclrtRecordEvent", event, free, thread=2)
+    live.ok("aclrtSynchronizeStream", free, thread=2)
+    live.ok("aclrtStreamQuery", held, OUT)
+    live.end_thread(2)
+    return live
+
+
+def unsupported() -> Live:
+    """Calls of functions that have no implementation."""
+    live = selected()
+    live.call("aclrtGetOverflowStatus", 0, 0, 0)
+    live.call("aclGetDataBufferSizeV2", 0)
+    live.ok("aclrtGetDevice", OUT)
+    return live
+
+
+ALL = {"objects": objects, "memory": memory, "waits": waits, "unsupported": unsupported}

@@ -1,0 +1,100 @@
+"""``cannery replay``: execute a trace again on a fresh machine and compare every result."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cannery.tools import options, traces
+from cannery.tools.errors import DIVERGED, FAILED, OK
+
+if TYPE_CHECKING:
+    from cannery.replayer.report import Result
+
+
+@click.command(name="replay")
+@click.argument("trace", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.option("--process", type=int, metavar="N", help="Only this process of the trace (see 'cannery info').")
+@click.option("--keep-going", is_flag=True, help="Go on after the first difference and list up to 100.")
+@options.what_if
+@click.pass_context
+def command(context: click.Context, /, trace: str, as_json: bool, process: int | None, keep_going: bool,
+            **changes: Any) -> None:  # fmt: skip
+    """Execute a trace again, without the program, and compare every return value, output, byte and wait.
+
+    \b
+    Examples:
+      cannery replay a.cann
+      cannery replay a.cann --product 310P      what would that product have answered?
+      cannery replay a.cann --schedule late     what if the device had been slower?
+
+    With --product, --schedule or --behaviour the report lists what changes.
+
+    Exit status: 0 all the same, 1 something differs (the report names the call, the objects involved and the calls
+    before), 2 the trace could not be replayed.
+    """
+    from cannery.replayer.process import replay_process
+    from cannery.replayer.replay import ReplayError
+    from cannery.tools.errors import Failure
+
+    changed = {name: value for name, value in changes.items() if value is not None}
+    with traces.opened(trace) as bundle:
+        results = []
+        for stream in traces.processes(bundle, process):
+            try:
+                results.append(replay_process(bundle, stream, changed, keep_going))
+            except ReplayError as error:
+                raise Failure(f"{trace}: {error}") from None
+        status = max(_status(result) for result in results)
+        if as_json:
+            traces.print_json({"trace": trace, "status": status, "processes": [result.to_json() for result in results]})
+        else:
+            for result in results:
+                _print(result, f"{trace}, process {result.process}" if len(bundle.processes) > 1 else trace)
+    context.exit(status)
+
+
+def _status(result: "Result") -> int:
+    if result.total:
+        return DIVERGED
+    return OK if result.damage is None else FAILED
+
+
+def _print(result: "Result", trace: str) -> None:
+    calls = traces.count(result.calls, "call")
+    if result.explanation is not None:
+        _print_differences(result, trace)
+    elif result.damage is None:
+        click.echo(f"{trace}: {calls} replayed, all the same")
+    if result.unverified:
+        click.echo(
+            f"{trace}: {traces.count(result.unverified, 'result')} not compared: the trace was recorded without the "
+            "bytes they follow from (--payload)"
+        )
+    for name, times in result.supported_now.items():
+        click.echo(f"{trace}: {name} was unsupported, is implemented now: {traces.count(times, 'call')} skipped")
+    for line in result.in_flight if result.complete else ():
+        click.echo(f"{trace}: had not returned when the recording ended: {line}")
+    if result.damage is not None:
+        click.echo(f"cannery: {trace}: replayed {calls} up to the damage: {result.damage}", err=True)
+
+
+def _print_differences(result: "Result", trace: str) -> None:
+    assert result.explanation is not None
+    first = result.differences[0]
+    click.echo(f"{trace}: {first.where()}: {first.what} differs")
+    click.echo(f"  expected  {first.expected}\n  actual    {first.actual}")
+    click.echo(f"  recorded  {result.explanation.record}")
+    if result.explanation.objects:
+        click.echo("  objects involved:")
+        for line in result.explanation.objects:
+            click.echo(f"    {line}")
+    if result.explanation.before:
+        click.echo("  just before:")
+        for line in result.explanation.before:
+            click.echo(f"    {line}")
+    for other in result.differences[1:]:
+        click.echo(f"{trace}: {other.where()}: {other.what} differs: expected {other.expected}, actual {other.actual}")
+    unlisted = result.total - len(result.differences)
+    if unlisted:
+        click.echo(f"{trace}: and {traces.count(unlisted, 'more difference')}")

@@ -1,0 +1,114 @@
+"""The trace of ``cannery run``: made before the program starts, sealed while it runs, summed up after it."""
+
+import os
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from cannery.recorder.claim import read_bundle_sheet
+from cannery.recorder.create import create_bundle
+from cannery.recorder.format import BundleExists, TraceError
+from cannery.runtime.version import VERSION
+from cannery.tools.errors import Failure
+
+if TYPE_CHECKING:
+    from cannery.recorder.seal import Sealer
+
+SUFFIX = ".cann"
+
+
+class Recording:
+    """A bundle that programs of one session record into. ``path`` is absolute, ``shown`` as the user knows it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.shown = str(path)
+        self._sealer: Sealer | None = None
+
+    @classmethod
+    def begin(cls, path: str | None, program: str, session: str, *, force: bool, join: bool) -> Self:
+        """Make the bundle. Without a path it is named after ``program``, with a number when that name is taken.
+
+        ``join``: a bundle of this very session is not made anew, but continued.
+
+        Raises:
+            Failure: it cannot be made there.
+        """
+        if path is not None:
+            wanted = Path(path.rstrip("/") or path)
+            if not (join and _is_of(wanted, session)):
+                _create(wanted, session, force)
+            return cls(wanted)
+        stem = session if join else Path(program).name
+        for number in count(1):
+            wanted = Path(f"{stem}{SUFFIX}" if number == 1 else f"{stem}-{number}{SUFFIX}")
+            if join and _is_of(wanted, session):
+                return cls(wanted)
+            if force or not os.path.lexists(wanted):
+                _create(wanted, session, force)
+                return cls(wanted)
+        raise AssertionError
+
+    def tick(self) -> None:
+        """Seal what is full, so that the end has little to do. What cannot be sealed now can be at the end."""
+        try:
+            if self._sealer is None:
+                from cannery.recorder.seal import Sealer
+
+                self._sealer = Sealer(self.path)
+            self._sealer.seal_full_windows()
+        except (TraceError, OSError):
+            return
+
+    def finish(self, pid: int, wait_status: int) -> str:
+        """Seal and index what is there; one line about it for people. Never fails: the program's status comes first."""
+        from cannery.recorder.bundle import Bundle
+        from cannery.recorder.seal import Sealer, note_end
+        from cannery.tools import traces
+
+        open_streams = 0
+        try:
+            note_end(self.path, pid, wait_status)
+            sealer = self._sealer or Sealer(self.path)
+            open_streams = len(sealer.finish().open_streams)
+            with Bundle.open(self.path) as bundle:
+                counts = [stream.counts() for stream in bundle.processes]
+        except (TraceError, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            return f"the trace {self.shown} could not be finished: {reason}; 'cannery info' says what can be read"
+        if not counts:
+            return f"no runtime call was made; the trace {self.shown} is empty"
+        calls = sum(each.calls for each in counts)
+        threads = sum(len(each.threads) for each in counts)
+        parts = [traces.count(calls, "call"), traces.count(threads, "thread")]
+        if len(counts) > 1:
+            parts.append(f"{len(counts)} processes")
+        parts.append(traces.size(sum(each.size for each in counts)))
+        if open_streams:
+            parts.append(f"{open_streams} still running")
+        return f"{', '.join(parts)}, trace {self.shown}"
+
+
+def _create(path: Path, session: str, force: bool) -> None:
+    try:
+        os.close(create_bundle(str(path), session, _schema(), force=force, tool=VERSION))
+    except BundleExists as error:
+        raise Failure(str(error)) from None
+    except OSError as error:
+        raise Failure(f"cannot record into {path}: {error.strerror}; choose another place with -o") from None
+
+
+def _is_of(path: Path, session: str) -> bool:
+    try:
+        return read_bundle_sheet(str(path)).get("session") == session
+    except TraceError:
+        return False
+
+
+def _schema() -> bytes:
+    """The function table, compressed."""
+    from cannery.recorder.compression import compress
+    from cannery.recorder.forms import schema_of
+    from cannery.runtime.api import MODEL
+
+    return compress(schema_of(MODEL).pack())
