@@ -10,10 +10,11 @@ the bundle, so that an old trace prints in a newer version. How a value is writt
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from importlib import resources
 from typing import Any, Final
 
+from cannery.recorder.process import InFlight
 from cannery.recorder.records import (
     Call,
     Effect,
@@ -238,3 +239,15 @@ def payload_text(payload: Payload) -> str:
     if payload.content is not None:
         return f"{payload.size} 0x{payload.content.hex()}"
     return f"{payload.size} {payload.digest.hex()[:16]}" if payload.digest is not None else f"{payload.size}"
+
+
+def in_flight_lines(printer: Printer, slots: Iterable[InFlight], waiting: Collection[Enter]) -> list[str]:
+    """The calls that had not returned when the recording ended: those that wait, then those seen in their slots."""
+    lines = [printer.line(enter) for enter in waiting]
+    threads = {enter.thread for enter in waiting}
+    for call in slots:
+        if call.thread not in threads:
+            pairs = zip(call.function.params, call.args, strict=False)
+            args = ", ".join(f"{param.name}={value:#x}" for param, value in pairs)
+            lines.append(f"T{call.thread} {call.function.name}({args})")
+    return lines

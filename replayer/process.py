@@ -5,9 +5,9 @@ from typing import Any
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
 from cannery.recorder.format import TraceError
-from cannery.recorder.process import InFlight, ProcessStream
+from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Enter
-from cannery.replayer.printer import Printer
+from cannery.replayer.printer import in_flight_lines
 from cannery.replayer.replay import Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
@@ -55,7 +55,7 @@ def replay_process(
         damage = f"call #{replay.calls}: {error}"
     except TraceError as error:
         damage = str(error)
-    return _result(bundle, stream, replay, _describe(replay.printer, in_flight, waiting), complete, damage)
+    return _result(bundle, stream, replay, tuple(in_flight_lines(replay.printer, in_flight, waiting)), complete, damage)
 
 
 def _result(
@@ -83,15 +83,3 @@ def _result(
         complete,
         damage,
     )
-
-
-def _describe(printer: Printer, in_flight: list[InFlight], waiting: list[Enter]) -> tuple[str, ...]:
-    """The calls that had not returned when the recording ended: those that wait, then those seen in their slots."""
-    lines = [printer.line(enter) for enter in waiting]
-    threads = {enter.thread for enter in waiting}
-    for call in in_flight:
-        if call.thread not in threads:
-            pairs = zip(call.function.params, call.args, strict=False)
-            args = ", ".join(f"{param.name}={value:#x}" for param, value in pairs)
-            lines.append(f"T{call.thread} {call.function.name}({args})")
-    return tuple(lines)

@@ -58,7 +58,7 @@ def fix_addresses() -> bool:
 def run(
     program: Path, argv: list[str], environment: Mapping[str, str], tick: Callable[[], None] | None
 ) -> tuple[int, int]:
-    """Run ``program`` to its end; call ``tick`` about five times a second meanwhile. Return its id and wait status.
+    """Run ``program`` to its end; call ``tick`` at once and about five times a second. Return its id and wait status.
 
     Raises:
         Failure: the system cannot execute the file (status 126).
@@ -114,6 +114,7 @@ def _tick_until_end(child: int, tick: Callable[[], None]) -> None:
     try:
         poll = select.poll()
         poll.register(end, select.POLLIN)
+        tick()
         while not poll.poll(_TICK_MS):
             tick()
     finally:

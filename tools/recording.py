@@ -1,14 +1,18 @@
 """The trace of ``cannery run``: made before the program starts, sealed while it runs, summed up after it."""
 
+import contextlib
 import os
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from xxhash import xxh3_128_digest, xxh3_128_intdigest
+
+from cannery.recorder import format
 from cannery.recorder.claim import read_bundle_sheet
 from cannery.recorder.create import create_bundle
 from cannery.recorder.format import BundleExists, TraceError
-from cannery.runtime.version import VERSION
+from cannery.runtime import version
 from cannery.tools.errors import Failure
 
 if TYPE_CHECKING:
@@ -50,7 +54,10 @@ class Recording:
         raise AssertionError
 
     def tick(self) -> None:
-        """Seal what is full, so that the end has little to do. What cannot be sealed now can be at the end."""
+        """Seal what is full, so that the end has little to do. What cannot be sealed now can be at the end.
+
+        The first call, when the program has just begun, only loads what the end needs.
+        """
         try:
             if self._sealer is None:
                 from cannery.recorder.seal import Sealer
@@ -91,7 +98,7 @@ class Recording:
 
 def _create(path: Path, session: str, force: bool) -> None:
     try:
-        os.close(create_bundle(str(path), session, _schema(), force=force, tool=VERSION))
+        os.close(create_bundle(str(path), session, _schema(), force=force, tool=version.VERSION))
     except BundleExists as error:
         raise Failure(str(error)) from None
     except OSError as error:
@@ -106,9 +113,33 @@ def _is_of(path: Path, session: str) -> bool:
 
 
 def _schema() -> bytes:
-    """The function table, compressed."""
+    """The function table, compressed. Kept in the user's cache: making it takes as long as starting a program."""
+    from cannery.shim.sdk import SdkError, cache_folder
+
+    kept: Path | None = None
+    try:
+        kept = cache_folder() / f"schema-{_fingerprint():032x}"
+        stored = kept.read_bytes()
+        if xxh3_128_digest(stored[16:]) == stored[:16]:
+            return stored[16:]
+    except (SdkError, OSError):
+        pass
     from cannery.recorder.compression import compress
     from cannery.recorder.forms import schema_of
     from cannery.runtime.api import MODEL
 
-    return compress(schema_of(MODEL).pack())
+    packed = compress(schema_of(MODEL).pack())
+    if kept is not None:
+        with contextlib.suppress(OSError):
+            unfinished = kept.with_name(f"{kept.name}.{os.getpid()}")
+            unfinished.write_bytes(xxh3_128_digest(packed) + packed)
+            unfinished.replace(kept)
+    return packed
+
+
+def _fingerprint() -> int:
+    """What the function table is made from: names, sizes and times of the files of the API model and its forms."""
+    folders = Path(version.__file__).parent / "api", Path(format.__file__).parent
+    files = sorted(path for folder in folders for pattern in ("*.py", "abi/*.json") for path in folder.glob(pattern))
+    facts = [(str(path), status.st_size, status.st_mtime_ns) for path in files for status in (path.stat(),)]
+    return xxh3_128_intdigest(repr(facts).encode())

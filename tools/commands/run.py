@@ -1,15 +1,15 @@
 """``cannery run``: start a program with the shim in front of the runtime library, and finish its trace."""
 
 import os
-import secrets
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from cannery.tools import launch, options
-from cannery.tools.elf import obstacle
 from cannery.tools.errors import Failure
-from cannery.tools.recording import Recording
+
+if TYPE_CHECKING:
+    from cannery.tools.recording import Recording
 
 _HANDED_ON: Final = "CANNERY_LAUNCH"  # "session:trace" of the run that started this process, if one did
 
@@ -58,9 +58,11 @@ def command(context: click.Context, /, trace: str | None, force: bool | None, re
     except SettingError as error:
         raise Failure(str(error)) from None
     program = launch.find_program(command_line[0], environment)
-    name = session or environment.get("CANNERY_SESSION") or secrets.token_hex(8)
+    name = session or environment.get("CANNERY_SESSION") or os.urandom(8).hex()
     recording = None
     if record:
+        from cannery.tools.recording import Recording
+
         path = trace or environment.get("CANNERY_TRACE")
         recording = Recording.begin(path, command_line[0], name, force=bool(force), join=session is not None)
     _prepare(environment, name, recording)
@@ -71,6 +73,8 @@ def command(context: click.Context, /, trace: str | None, force: bool | None, re
     if recording is not None:
         line = recording.finish(pid, status)
         if line.startswith("no runtime call"):
+            from cannery.tools.elf import obstacle
+
             reason = obstacle(program)
             line += f" ({command_line[0]}: {reason})" if reason else ""
         click.echo(f"cannery: {line}", err=True)
@@ -84,7 +88,7 @@ def _forget(environment: dict[str, str], session: str, trace: str = "") -> None:
             del environment[variable]
 
 
-def _prepare(environment: dict[str, str], session: str, recording: Recording | None) -> None:
+def _prepare(environment: dict[str, str], session: str, recording: "Recording | None") -> None:
     """Put what the shim and the program's children need into the environment."""
     from cannery.shim import sdk
 

@@ -1,0 +1,171 @@
+"""``cannery show``: print a trace, one record per line."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from cannery.tools import traces
+from cannery.tools.callset import CallSet, CallSetError
+from cannery.tools.errors import FAILED
+
+if TYPE_CHECKING:
+    from cannery.recorder.bundle import Bundle
+    from cannery.recorder.process import ProcessStream
+    from cannery.recorder.records import Record
+
+
+class Filter(NamedTuple):
+    """Which records to print."""
+
+    calls: CallSet | None
+    functions: tuple[str, ...]
+    threads: tuple[int, ...]
+    failed: bool
+    notes: bool
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it picks calls; then steps that are no calls are left out."""
+        return bool(self.calls or self.functions or self.threads or self.failed)
+
+
+def _call_set(_context: click.Context, _option: click.Parameter, text: str | None) -> CallSet | None:
+    try:
+        return None if text is None else CallSet.parse(text)
+    except CallSetError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@click.command(name="show")
+@click.argument("trace", type=click.Path())
+@click.option("--calls", callback=_call_set, metavar="SET", help="Only these calls: 12, 100-200, 100-, 0-1000/2, 5,9.")
+@click.option("--function", "functions", multiple=True, metavar="PATTERN",
+              help="Only functions of that name; * and ? stand for anything. May be repeated.")
+@click.option("--thread", "threads", multiple=True, type=int, metavar="N", help="Only that thread. May be repeated.")
+@click.option("--failed", is_flag=True, help="Only calls that returned an error.")
+@click.option("--process", type=int, metavar="N", help="Only this process of the trace (see 'cannery info').")
+@click.option("--bare", is_flag=True, help="Leave out call numbers and times, so that two listings can be compared.")
+@click.option("--notes", is_flag=True, help="Also print what was noted about the host.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per record; docs/commands.md has its keys.")
+@click.pass_context
+def command(context: click.Context, /, trace: str, process: int | None, bare: bool, as_json: bool,
+            **choice: Any) -> None:  # fmt: skip
+    """Print a trace, one call per line.
+
+    \b
+    Examples:
+      cannery show a.cann
+      cannery show a.cann --calls 100-200
+      cannery show a.cann --function 'aclrtMemcpy*' --failed
+      cannery show a.cann --json | jq 'select(.ret != 0) | .function'
+
+    \b
+    A line:   #12 T1 +1.234ms aclrtMalloc(devPtr=-> d+0x200, size=4096, policy=ACL_MEM_MALLOC_HUGE_FIRST) = 0
+      #12       number of the call        -> value  what an output received
+      T1        thread                    stream#5  an object: kind and number, the same in every run
+      +1.234ms  time since the beginning  d+0x200   device address, from the start of device memory
+      [...]     bytes that passed between host and device: size, and content or start of the hash
+
+    Exit status: 0 fine, 2 the trace could not be read, or not to its end: what can be read is printed first.
+    """
+    wanted = Filter(**choice)
+    damaged = False
+    with traces.opened(trace) as bundle:
+        streams = traces.processes(bundle, process)
+        for stream in streams:
+            if len(streams) > 1 and not as_json:
+                click.echo(f"process {stream.ordinal}:")
+            lines = _json_lines(bundle, stream, wanted) if as_json else _lines(bundle, stream, wanted, bare)
+            for line in lines:
+                sys.stdout.write(line)
+                sys.stdout.write("\n")
+        sys.stdout.flush()
+        for problem in [*bundle.problems, *(problem for stream in streams for problem in stream.problems)]:
+            click.echo(f"cannery: {trace}: {problem}", err=True)
+            damaged = damaged or not isinstance(problem, str)
+    context.exit(FAILED if damaged else 0)
+
+
+def _chosen(stream: "ProcessStream", wanted: Filter) -> "Iterator[Record]":
+    """The records to print, in order. With a call comes the end of its wait."""
+    from cannery.recorder.records import Call, Enter, Exit, Note
+
+    first = wanted.calls.first if wanted.calls else 0
+    last = wanted.calls.last if wanted.calls else None
+    waiting: set[int] = set()
+    for record in stream.records(first, tolerant=True):
+        if isinstance(record, Call | Enter):
+            if last is not None and record.number > last and not waiting:
+                return
+            if _matches(record, wanted):
+                yield record
+                if isinstance(record, Enter):
+                    waiting.add(record.number)
+        elif isinstance(record, Exit):
+            if record.number in waiting:
+                waiting.discard(record.number)
+                yield record
+        elif isinstance(record, Note):
+            if record.topic == "stopped" or (wanted.notes and not wanted.chooses):
+                yield record
+        elif not wanted.chooses:
+            yield record
+
+
+def _matches(record: Any, wanted: Filter) -> bool:
+    if wanted.calls is not None and record.number not in wanted.calls:
+        return False
+    if wanted.functions and not any(fnmatchcase(record.function, pattern) for pattern in wanted.functions):
+        return False
+    if wanted.threads and record.thread not in wanted.threads:
+        return False
+    return not wanted.failed or (isinstance(getattr(record, "ret", None), int) and record.ret != 0)
+
+
+def _lines(bundle: "Bundle", stream: "ProcessStream", wanted: Filter, bare: bool) -> Iterator[str]:
+    from cannery.recorder.records import Call, Enter, Exit
+    from cannery.replayer.printer import Printer, in_flight_lines
+
+    printer = Printer(bundle.schema, bare)
+    mark = _marker()
+    waiting: dict[int, Enter] = {}
+    for record in _chosen(stream, wanted):
+        line = printer.line(record)
+        if isinstance(record, Enter):
+            waiting[record.thread] = record
+        elif isinstance(record, Call | Exit):
+            waiting.pop(record.thread, None)
+            if record.ret and bundle.schema[record.function].can_fail:
+                line = mark(line)
+        yield line
+    if not wanted.chooses:
+        state = "is in" if stream.alive else "had not returned when the process ended"
+        for line in in_flight_lines(printer, stream.inflight(), [*waiting.values()]):
+            yield f"{state}: {line}"
+
+
+def _marker() -> Callable[[str], str]:
+    """How to write the line of a failed call: in red on a terminal, unless NO_COLOR is set."""
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        return lambda line: click.style(line, fg="red")
+    return lambda line: line
+
+
+def _json_lines(bundle: "Bundle", stream: "ProcessStream", wanted: Filter) -> Iterator[str]:
+    """Records as ``recorder.jsonl`` writes them, with the process, and with values under their parameter's name."""
+    from cannery.recorder.jsonl import to_json
+
+    for record in _chosen(stream, wanted):
+        found: dict[str, Any] = {"process": stream.ordinal, **to_json(record)}
+        if "function" in found:
+            form = bundle.schema[found["function"]]
+            for key, name, params in (("ins", "in", form.params), ("outs", "out", form.outputs)):
+                if key in found:
+                    values = found.pop(key)
+                    found[name] = {param.name: value for param, value in zip(params, values, strict=False)}
+        yield json.dumps(found, ensure_ascii=False, separators=(",", ":"))
