@@ -118,4 +118,4 @@ class AddressBook:
         if isinstance(wire, int):
             return self._base + wire
         region, offset = wire
-        return self.region(region) + offset
+        return self.region(region) + offset if region else offset

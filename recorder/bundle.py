@@ -18,7 +18,7 @@ class Bundle:
     """A trace bundle. ``processes`` are its streams in the order of their first calls.
 
     ``problems`` lists what is wrong but does not stand in the way: a process that died before its first record.
-    Also a context manager; closing it (or letting it go) closes its folders.
+    Also a context manager; closing it closes its streams.
     """
 
     def __init__(self, path: Path, folder: Folder, sheet: dict[str, Any], schema: Schema) -> None:
@@ -105,10 +105,6 @@ class Bundle:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_folder"):
-            self.close()
 
     def _open_processes(self) -> None:
         for name in self._folder.names():

@@ -105,6 +105,18 @@ class Wire:
         convert = element
         return lambda values: None if values is None else [convert(value) for value in values]
 
+    def out_encoder(self, form: str | None) -> Convert | None:
+        """The encoder of an output. nil says there that nothing was written, so a null address is ``[0, 0]``."""
+        if form != "address":
+            return self.encoder(form or "none")
+        wire = self.book.wire
+
+        def encode(address: int) -> Any:
+            named = wire(address)
+            return (0, 0) if named is None else named
+
+        return encode
+
     def decoder(self, form: str) -> Convert:
         """From a wire value to a Python value. The conversion raises ValueError for a value of another form."""
         if not form.startswith(LIST):
@@ -144,7 +156,7 @@ class FunctionCodec:
     def __init__(self, form: FunctionForm, wire: Wire) -> None:
         self.form = form
         self.patches = _patches([wire.encoder(param.into) for param in form.params])
-        self.out_patches = _patches([wire.encoder(param.out or "none") for param in form.outputs])
+        self.out_patches = _patches([wire.out_encoder(param.out) for param in form.outputs])
         self.result = wire.encoder(form.result)
         self.blank = (None,) * len(form.outputs)
         self._in = [wire.decoder(param.into) for param in form.params]
@@ -161,7 +173,7 @@ class FunctionCodec:
             outs: Sequence[Any] = self.blank
         else:
             reply, *outs = reply
-        if self.result is not None:
+        if self.result is not None and reply is not None:
             reply = self.result(reply)
         return [reply, *_encode(outs, self.out_patches)]
 

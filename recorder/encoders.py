@@ -102,8 +102,9 @@ def _general(writer: "StreamWriter", codec: FunctionCodec) -> Encoder:
     book = writer.wire.book
     first_out = 4 + len(codec.form.params)
     patches = [(4 + place, convert) for place, convert in codec.patches]
+    patches += [] if codec.result is None else [(3, codec.result)]
     patches += [(first_out + place, convert) for place, convert in codec.out_patches]
-    blank, result = codec.blank, codec.result
+    blank = codec.blank
 
     def encode(thread: int, now: int, args: Sequence[Any], reply: Any, effects: Effects) -> None:
         try:
@@ -114,8 +115,6 @@ def _general(writer: "StreamWriter", codec: FunctionCodec) -> Encoder:
             for place, convert in patches:
                 if row[place] is not None:
                     row[place] = convert(row[place])
-            if result is not None:
-                row[3] = result(row[3])
             if book.fresh or book.leaving or len(effects) > MAX_EFFECTS:
                 writer.append_step(row, effects)
             else:

@@ -28,6 +28,8 @@ class Folder:
         return Folder(name, f"{self.label}{name}/", self.descriptor)
 
     def names(self) -> list[str]:
+        if self.descriptor < 0:
+            raise ValueError("the bundle is closed")
         return sorted(os.listdir(self.descriptor))  # noqa: PTH208 - by descriptor
 
     def size(self, name: str) -> int | None:
@@ -107,6 +109,10 @@ class Folder:
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            self.close()
 
     def __enter__(self) -> Self:
         return self

@@ -96,6 +96,10 @@ class Pack:
             os.close(self._descriptor)
             self._descriptor = -1
 
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            self.close()
+
 
 def read_content(descriptor: int, path: str, digest: bytes, stored: Stored) -> bytes:
     """The content of a frame, checked.
