@@ -84,7 +84,8 @@ class Message:
 
     def __init__(self, function: str, refused: Refused) -> None:
         self.function = function
-        self.refused = refused
+        # its traceback leads to the frame that holds the thread, and so back here: a cycle, and no collector runs
+        self.refused = refused.with_traceback(None)
         self.read = False
 
     def __str__(self) -> str:

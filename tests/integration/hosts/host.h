@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "acl/acl.h"
 
-static int failures;
+__attribute__((unused)) static int failures;
 
 #define WANT(call, number) do { long got_ = (long)(call), want_ = (long)(number); if (got_ != want_) { \
     fprintf(stderr, "%s:%d: %s = %ld, wanted %ld\n", __FILE__, __LINE__, #call, got_, want_); failures++; } } while (0)
