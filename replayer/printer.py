@@ -87,7 +87,7 @@ class Printer:
             result = next(results, None)
             if result is not None:
                 text = f"{text} -> {out(result)}".lstrip()
-            shown.append(f"{name}={text or '?'}")
+            shown.append(f"{name}={text or '-> unwritten'}")
         return f"{function}({', '.join(shown)})"
 
     def outputs(self, function: str, outs: tuple[Any, ...]) -> str:

@@ -4,14 +4,20 @@ It does what the real session does, by the same contract (docs/architecture.md),
 advances when the test says so, and records stay Python values, so that a test can alter any of them.
 """
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import xxhash
 
 from cannery.recorder.addresses import AddressBook
+from cannery.recorder.claim import join_bundle
 from cannery.recorder.codec import Wire
+from cannery.recorder.create import create_bundle
 from cannery.recorder.forms import schema_of
+from cannery.recorder.packing import pack
+from cannery.recorder.payloads import PayloadStore
 from cannery.recorder.records import (
     Call,
     Effect,
@@ -24,6 +30,8 @@ from cannery.recorder.records import (
     Record,
     ThreadEnd,
 )
+from cannery.recorder.rows import RowMaker
+from cannery.recorder.writer import StreamWriter
 from cannery.replayer.port import ReplayStore
 from cannery.replayer.replay import Replay, Stop
 from cannery.runtime.api import MODEL
@@ -51,7 +59,7 @@ class Host:
         self.pinned: Callable[[int, int], int] = lambda address, size: 0
         self.unpinned: Callable[[int], None] = lambda address: None
         self.exhausted = False
-        self._policy = policy
+        self.policy = policy
         self._next = PINNED
 
     def put(self, offset: int, data: bytes) -> int:
@@ -60,12 +68,12 @@ class Host:
         return HOST_BASE + offset
 
     def _payload(self, data: bytes, given: bool) -> Payload:
-        if self._policy == "none":
+        if self.policy == "none":
             return Payload(len(data), None, None)
-        if len(data) <= 32 and self._policy != "hash":
+        if len(data) <= 32 and self.policy != "hash":
             return Payload(len(data), None, data)
         digest = xxhash.xxh3_128_digest(data)
-        if self._policy == "full" or (self._policy == "input" and given):
+        if self.policy == "full" or (self.policy == "input" and given):
             self.contents[digest] = data
         return Payload(len(data), digest, None)
 
@@ -231,6 +239,38 @@ class Live:
         except Stop:
             pass
         return replay
+
+    # Bundle
+
+    def save(self, path: Path, records: list[Record] | None = None) -> Path:
+        """Write ``records``, or what was recorded, as a bundle of one process that is gone."""
+        session, schema = "a test", SCHEMA.pack()
+        os.close(create_bundle(str(path), session, schema, tool="test"))
+        folder = join_bundle(
+            str(path),
+            session,
+            schema,
+            settings=self.settings.to_map(),
+            start=START,
+            device_base=DEVICE_BASE,
+            device_span=self.host.span,
+            payload=self.host.policy,
+            host={"pid": 0, "arguments": ["./app", "argument"]},
+        )
+        stops: list[str] = []
+        writer = StreamWriter(folder.path, SCHEMA.functions, self.wire, stops.append)
+        rows = RowMaker(SCHEMA)
+        for record in self.records if records is None else records:
+            for row in rows.rows(record):
+                writer.append(pack(row))
+        store = PayloadStore(folder.pack, "full", None, stops.append)
+        for content in self.host.contents.values():
+            store.keep(content, True)
+        store.close()
+        writer.close()
+        os.close(folder.lock)
+        assert stops == []
+        return path
 
     def _begin(self, after: int) -> None:
         self.now += after
