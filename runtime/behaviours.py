@@ -48,7 +48,7 @@ SWITCHES: Final = (
     Switch("notify-key-length", "refuse", "refuse", "refuse", "keys shorter than 65 bytes"),
     Switch("notify-wait-unit", "seconds", "seconds", "seconds", "unit of the limit of aclrtWaitAndResetNotify"),
     Switch("elapsed-same-stream", None, "unchecked", "unchecked", "elapsed time between events of two streams"),
-    Switch("stream-limit", "documented", "code", "code", "how many streams a device has"),
+    Switch("stream-limit", "published", "code", "code", "how many streams a device has"),
     Switch("event-query-lag", None, None, "exact", "a done record that still reads as pending"),
     Switch("handle-after-device-reset", None, None, "refuse", "an event handle after its device was reset"),
     Switch(

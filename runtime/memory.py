@@ -143,7 +143,7 @@ class Memory:
             if allocation.device is device:
                 allocation.live = False
                 self.device_allocations.remove(allocation.address)
-        memory.store.discard(0, memory.small.high * SMALL_GRANULE)
+        memory.store.discard(0, -(-memory.small.high * SMALL_GRANULE // LARGE_GRANULE) * LARGE_GRANULE)
         memory.store.discard(SMALL_SPAN, memory.large.high * LARGE_GRANULE)
         memory.reset()
 

@@ -54,7 +54,7 @@ class Thread:
 
 
 class Device:
-    """A device that the process sees: ``index`` is its own id, ``user`` the one that the program knows it by.
+    """A device that the process sees: ``index`` is its own id, ``user`` what it is called.
 
     ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
     Events and memory belong to the device and go when it is closed. ``streams`` and ``event_ids`` count what is
@@ -75,7 +75,7 @@ class Device:
 
 
 class Context:
-    """``streams`` by handle, the default stream first. ``failed``: what stopped a stop-mode context (semantics.md 5)."""
+    """``streams`` by handle, the default stream first. ``failed``: what stopped it in stop mode (semantics.md 5)."""
 
     __slots__ = ("default", "device", "failed", "handle", "primary", "stop_mode", "streams")
 

@@ -120,12 +120,14 @@ def reachable(target: Task) -> bool:
 
 
 class Asap(Schedule):
-    """Everything runs as soon as it can. ``running`` holds the heads of streams whose finish is known."""
+    """Everything runs as soon as it can. ``running`` holds the heads of streams whose finish is known. A task for an
+    idle stream begins ``launch`` ns after its submission; behind another task that time does not show."""
 
-    __slots__ = ("running",)
+    __slots__ = ("launch", "running")
 
     def __init__(self, machine: "Machine") -> None:
         super().__init__(machine)
+        self.launch = machine.profile.launch_ns
         self.running: list[tuple[int, int, Task]] = []
 
     def submit(self, task: Task) -> None:
@@ -137,10 +139,11 @@ class Asap(Schedule):
         if len(queue) == 1:
             machine = self.machine
             skip = machine.skip
+            at = machine.now + skip + self.launch
             if task.gated:
-                self._start(task, machine.now + skip)
+                self._start(task, at)
             else:
-                heappush(self.running, (machine.now + skip + task.cost, number, task))
+                heappush(self.running, (at + task.cost, number, task))
             machine.due = self.running[0][0] - skip if self.running else FAR
 
     def _start(self, task: Task, at: int) -> None:

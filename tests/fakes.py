@@ -10,6 +10,7 @@ from cannery.runtime.settings import Settings
 
 DEVICE_BASE = 0x2000_0000_0000
 PAGE = 4096
+MOST = 1 << 24  # that can be pinned at once
 MILLISECOND = 1_000_000
 OUT = 0x7FFF_0000_1000  # where outputs would go: the machine only looks at null
 
@@ -104,7 +105,7 @@ class FakeHost:
         return self.write(address, memoryview(bytes((value,)) * size))
 
     def pinned_alloc(self, size: int) -> int:
-        return self.give(b"\0" * size) if self.memory_left else 0
+        return self.give(b"\0" * size) if self.memory_left and size <= MOST else 0
 
     def pinned_free(self, address: int) -> None:
         self.take(address)

@@ -1,4 +1,4 @@
-"""Copies (semantics.md 3). Where the addresses lie decides what is copied; asynchronous copies also look at the kind."""
+"""Copies (semantics.md 3). Where the addresses lie decides what is copied; asynchronous ones also look at the kind."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -7,6 +7,7 @@ from cannery.runtime.calls.registry import call
 from cannery.runtime.calls.streams import submission_stream, synchronize
 from cannery.runtime.errors import (
     ACL_ERROR_RT_ADDR_UNALIGNED,
+    ACL_ERROR_RT_MEMORY_ALLOCATION,
     Refused,
     driver_fault,
     invalid,
@@ -164,6 +165,13 @@ def _check_alignment(*addresses: int) -> None:
             )
 
 
+def _host_memory(size: int) -> memoryview:
+    try:
+        return memoryview(bytearray(size))
+    except MemoryError:
+        raise Refused(ACL_ERROR_RT_MEMORY_ALLOCATION, "the host has not {} bytes left for a buffer", size) from None
+
+
 def _task(machine: "Machine", action: str, destination: Place, source: Place, size: int) -> Task:
     profile = machine.profile
     if action == HOST_TO_HOST:
@@ -173,7 +181,9 @@ def _task(machine: "Machine", action: str, destination: Place, source: Place, si
     inside = destination.kind is DEVICE and source.kind is DEVICE
     cost = profile.copy_ns + size * 1000 // (profile.device_bytes_per_us if inside else profile.host_bytes_per_us)
     if action == BUFFERED:
-        content = memoryview(bytearray(size))
+        if not destination.holds(size):
+            raise not_allocated("dst", destination, size)
+        content = _host_memory(size)
         if not machine.port.read(source.address, content):
             raise driver_fault("the {} bytes of host memory at src ({:#x}) are not readable", size, source.address)
         buffered = BufferedCopy()

@@ -74,8 +74,8 @@ def create_stream(machine: "Machine", thread: Thread, out: int) -> Any:
         raise null("stream")
     machine.hold()
     context = machine.context_of(thread)
-    documented = machine.behaviour["stream-limit"] == "documented"
-    limit = machine.profile.streams_documented if documented else machine.profile.streams
+    published = machine.behaviour["stream-limit"] == "published"
+    limit = machine.profile.streams_documented if published else machine.profile.streams
     if context.device.streams >= limit:
         raise Refused(
             ACL_ERROR_RT_NO_STREAM_RESOURCE,

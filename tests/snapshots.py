@@ -1,0 +1,37 @@
+"""The state of a machine as a value, so that two states can be compared."""
+
+from collections import deque
+from typing import Any
+
+from cannery.runtime.machine import Machine
+
+# What a refused call may change (messages, the last error), and what is no state of the model.
+CHANGING = {"last_error", "messages", "now", "due"}
+IGNORED = CHANGING | {"port", "store", "handlers", "settings", "profile", "behaviour"}
+ATOMS = (int, float, str, bytes, bool, type(None))
+
+
+def state(machine: Machine) -> Any:
+    """Everything reachable from a machine. Objects that were met before stand as numbers, so sharing counts."""
+    known: dict[int, int] = {}
+    kept: list[Any] = []
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, ATOMS):
+            return value
+        if isinstance(value, (list, tuple, deque)):
+            return [walk(item) for item in value]
+        if isinstance(value, dict):
+            return [(walk(key), walk(item)) for key, item in value.items()]
+        if callable(value) or isinstance(value, (memoryview, range)):
+            return repr(type(value))
+        if id(value) in known:
+            return ("seen", known[id(value)])
+        known[id(value)] = len(known)
+        kept.append(value)
+        names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+        names += list(getattr(value, "__dict__", ()))
+        fields = [(name, walk(getattr(value, name))) for name in sorted(set(names) - IGNORED) if hasattr(value, name)]
+        return (type(value).__name__, fields)
+
+    return walk(machine)
