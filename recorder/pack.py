@@ -63,18 +63,20 @@ class Pack:
         Raises:
             DamagedTrace: the file cannot be opened.
         """
-        self.stored: dict[bytes, Stored] = {}
-        self.end = 0
+        self.stored: dict[bytes, Stored] = dict(known or ())
+        self.end = known_end if known is not None else 0
         self.damage: DamagedTrace | None = None
         self._path = folder.label + PACK
         try:
             self._descriptor = folder.open(PACK)
         except FileNotFoundError:
             self._descriptor = -1
+            if self.stored:
+                self.damage = DamagedTrace(self._path, 0, "is missing")
             return
-        if known is not None and known_end <= os.fstat(self._descriptor).st_size:
-            self.stored.update(known)
-            self.end = known_end
+        size = os.fstat(self._descriptor).st_size
+        if self.end > size:
+            self.damage = DamagedTrace(self._path, size, f"the file ends here, and not at byte {self.end}")
         try:
             for digest, stored in scan(self._descriptor, self._path, self.end):
                 self.stored.setdefault(digest, stored)
@@ -89,6 +91,8 @@ class Pack:
             DamagedTrace: it was altered, or its end is missing.
         """
         stored = self.stored.get(digest)
+        if stored is not None and self._descriptor < 0:
+            raise DamagedTrace(self._path, 0, "is missing")
         return None if stored is None else read_content(self._descriptor, self._path, digest, stored)
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ def unpacker(data: bytes) -> Any:
     size = max(len(data), 1)
     reader = msgpack.Unpacker(
         use_list=False,
-        max_buffer_size=size,
+        max_buffer_size=size + 1,
         max_str_len=min(size, MAX_INDEX),
         max_bin_len=min(size, MAX_INDEX),
         max_array_len=min(size, MAX_ELEMENTS),

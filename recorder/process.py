@@ -61,6 +61,7 @@ class ProcessStream:
         self._layouts = layouts_of(schema)
         self._failing = failing_functions(schema)
         self._pack: Pack | None = None
+        self._known_index: Index | None = None
 
     # What it is
 
@@ -178,13 +179,20 @@ class ProcessStream:
     # Windows
 
     def _windows(self) -> dict[int, bool]:
-        """Numbers of the windows in order, and whether each is a journal still."""
+        """Numbers of the windows in order, and whether each is a journal still.
+
+        One that the index has and the folder has not is listed too, as a journal that cannot be found: else the end of
+        a stream could vanish unseen.
+        """
         found: dict[int, bool] = {}
         for name in self._folder.names():
             for suffix in (format.CHUNK, format.JOURNAL):
                 number = format.window_number(name, suffix)
                 if number is not None:
                     found[number] = suffix == format.JOURNAL and found.get(number, True)
+        index = self._read_index()
+        if index is not None and all(index.chunks.get(n, (None, -1))[1] == self._stored(n) for n in found):
+            found = dict.fromkeys(index.chunks, True) | found
         return dict(sorted(found.items()))
 
     def _read(self, windows: dict[int, bool], expected: Head | None, tolerant: bool) -> Iterator[Record]:
@@ -230,13 +238,19 @@ class ProcessStream:
         """The index, if it says what is there."""
         if any(windows.values()):
             return None
-        index = read_index(self._folder)
+        index = self._read_index()
         if index is None or [*index.chunks] != [*windows]:
             return None
-        for number, (_, stored) in index.chunks.items():
-            if self._folder.size(format.window_name(number, format.CHUNK)) != stored:
-                return None
-        return index
+        return index if all(stored == self._stored(n) for n, (_, stored) in index.chunks.items()) else None
+
+    def _read_index(self) -> Index | None:
+        if self._known_index is None:
+            self._known_index = read_index(self._folder)
+        return self._known_index
+
+    def _stored(self, number: int) -> int | None:
+        """The size of a chunk file."""
+        return self._folder.size(format.window_name(number, format.CHUNK))
 
     def _summaries(self) -> dict[int, Summary]:
         windows = self._windows()

@@ -71,12 +71,12 @@ def read_window(
     number, time = head.call, head.time
     ahead: tuple[Effect, ...] = ()
     count_read, row = 0, None  # row: None between two records, so that an error is known to be in the next
-    reader = unpacker(content + b"\0")  # what ends a journal ends every window here: a cut-off record swallows it
+    reader = unpacker(content)
     try:
         reader.skip()
         for count_read, row in enumerate(reader, 1):  # noqa: B007
             if row.__class__ is not tuple:
-                if row.__class__ is int and row == 0 and (journal or reader.tell() > len(content)):
+                if row.__class__ is int and row == 0 and journal:
                     return Head(head.window + 1, number, time)
                 raise ValueError("no record begins here")
             kind = row[0]
@@ -133,7 +133,10 @@ def read_window(
             elif (note := _note(row)) is not None:
                 yield note
             row = None
-        raise ValueError("the record is not complete")
+        reader.feed(b"\0")  # read as 0 after the last record, but swallowed by one that was cut off
+        if next(reader, None) != 0:
+            raise ValueError("the record is not complete")
+        return Head(head.window + 1, number, time)
     except UNPACK_ERRORS as error:
         offset = _offset(content, count_read if row is None else count_read - 1)
         raise DamagedTrace(path, offset, error_text(error)) from None
