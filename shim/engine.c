@@ -1,14 +1,14 @@
 /* The engine's C side: starts a private CPython and turns requests into calls of Python objects.
  *
  * Compiled into the cffi module `cannery.shim._engine` (engine_build.py), which the shim loads before any Python runs
- * and the session imports afterwards: one file, two entrances. Nothing here knows what a call means; it takes the
- * arguments apart by the generated table, calls the session's object for that function and takes the answer apart. */
+ * and the session imports afterwards: one file, two entrances. Nothing here knows what a call means. */
 #include "shim.h"
 #include "engine.h"
 
 #include <time.h>
 
 #include "host_memory.c"
+#include "journal.c"
 
 /* Makes the character tables of this namespace's libc valid on a thread that the other libc made. */
 extern void __ctype_init(void);
@@ -19,9 +19,19 @@ static const struct cannery_services *services;
 static PyInterpreterState *interpreter;
 static int shared;
 
-static struct { /* what the session gave us */
-    PyObject *handlers; /* list: one callable per function */
-    PyObject *new_thread, *end_thread, *pace, *expire, *forked;
+/* What cannery.shim.session gives us: first for the process, then, with its first call, for one session. */
+static struct {
+    PyObject *new_thread, *attach, *end_thread, *pace, *expire, *forked;
+} process;
+
+static struct {
+    PyObject *handlers; /* list: by function, the machine's entry, or the session's for what is not implemented */
+    PyObject *recorders; /* list: by function, what records a completed call, or None */
+    PyObject *machine, *waits, *effects, *wait_type;
+    PyObject *enter, *settle, *arm;
+    PyObject *tick; /* the virtual clock, or None */
+    int64_t due;    /* the machine's, as of the last step */
+    int armed;
 } session;
 
 int64_t cannery_monotonic(void)
@@ -107,6 +117,21 @@ static void retire_host(struct cannery_thread *thread)
     leave_host(thread);
 }
 
+/* ---- steps ---- */
+
+static void detach(void)
+{
+    PyObject **fields[] = { &session.handlers, &session.recorders, &session.machine, &session.waits, &session.effects,
+                            &session.wait_type, &session.enter, &session.settle, &session.arm, &session.tick };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        Py_CLEAR(*fields[i]);
+    cannery_journal_begin(0);
+}
+
+static void report_failure(PyObject *where) { PyErr_WriteUnraisable(where); }
+
+#include "steps.c"
+
 /* ---- fork ---- */
 
 static void before_fork(struct cannery_thread *thread)
@@ -115,16 +140,15 @@ static void before_fork(struct cannery_thread *thread)
     PyOS_BeforeFork();
 }
 
-static void report_failure(PyObject *where) { PyErr_WriteUnraisable(where); }
-
 static void after_fork(struct cannery_thread *thread, int child)
 {
     if (child) {
         PyOS_AfterFork_Child();
+        detach();
         Py_CLEAR(services->thread_engine(thread)->object);
-        PyObject *done = PyObject_CallNoArgs(session.forked);
+        PyObject *done = PyObject_CallNoArgs(process.forked);
         if (done == NULL)
-            report_failure(session.forked);
+            report_failure(process.forked);
         Py_XDECREF(done);
     } else {
         PyOS_AfterFork_Parent();
@@ -139,178 +163,13 @@ static void after_fork_host(struct cannery_thread *thread, int child)
     if (!child)
         return;
     enter_host(thread);
+    detach();
     Py_CLEAR(services->thread_engine(thread)->object);
-    PyObject *done = PyObject_CallNoArgs(session.forked);
+    PyObject *done = PyObject_CallNoArgs(process.forked);
     if (done == NULL)
-        report_failure(session.forked);
+        report_failure(process.forked);
     Py_XDECREF(done);
     leave_host(thread);
-}
-
-/* ---- requests ---- */
-
-static PyObject *to_python(const struct cannery_function *function, unsigned i, const struct cannery_request *request,
-                           unsigned *string)
-{
-    uint64_t value = request->args[i];
-    unsigned bit = 1u << i;
-    if (function->strings & bit) {
-        uint64_t length = *string < 2 ? request->lengths[*string] : 0;
-        (*string)++;
-        if (value == 0)
-            Py_RETURN_NONE;
-        return PyBytes_FromStringAndSize((const char *)(uintptr_t)value, (Py_ssize_t)length);
-    }
-    if (function->signed32 & bit)
-        return PyLong_FromLongLong((long long)value);
-    if (function->floats & bit) {
-        float number;
-        memcpy(&number, &value, sizeof number);
-        return PyFloat_FromDouble(number);
-    }
-    return PyLong_FromUnsignedLongLong(value);
-}
-
-/* The bits of a Python value in `size` bytes. -1 with a Python error if it does not fit there. */
-static int to_bits(PyObject *value, unsigned size, uint64_t *bits)
-{
-    if (PyLong_Check(value)) {
-        *bits = PyLong_AsUnsignedLongLongMask(value);
-        return *bits == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
-    }
-    if (PyFloat_Check(value)) {
-        double number = PyFloat_AS_DOUBLE(value);
-        float narrow = (float)number;
-        *bits = 0;
-        if (size == sizeof narrow)
-            memcpy(bits, &narrow, sizeof narrow);
-        else
-            memcpy(bits, &number, sizeof number);
-        return 0;
-    }
-    if (PyBytes_Check(value)) { /* text for the program: the session keeps the object alive */
-        *bits = (uint64_t)(uintptr_t)PyBytes_AS_STRING(value);
-        return 0;
-    }
-    if (value == Py_None) {
-        *bits = 0;
-        return 0;
-    }
-    PyErr_Format(PyExc_TypeError, "the session answered with a %s", Py_TYPE(value)->tp_name);
-    return -1;
-}
-
-static int take_answer(const struct cannery_function *function, struct cannery_request *request, PyObject *answer)
-{
-    unsigned size = function->kind == CANNERY_RET_FLOAT ? 4 : 8;
-    if (PyList_CheckExact(answer)) { /* [deadline]: the call has to wait */
-        request->waits = 1;
-        request->deadline = PyLong_AsLongLong(PyList_GET_ITEM(answer, 0));
-        return request->deadline == -1 && PyErr_Occurred() ? -1 : 0;
-    }
-    if (!PyTuple_CheckExact(answer))
-        return to_bits(answer, size, &request->result);
-    if (PyTuple_GET_SIZE(answer) != 1 + (Py_ssize_t)function->nouts) {
-        PyErr_Format(PyExc_TypeError, "%s: the session answered with %zd values instead of %d", function->name,
-                     PyTuple_GET_SIZE(answer), 1 + function->nouts);
-        return -1;
-    }
-    for (unsigned i = 0; i < function->nouts; i++) {
-        PyObject *value = PyTuple_GET_ITEM(answer, i + 1);
-        if (value == Py_None)
-            continue;
-        if (to_bits(value, function->outs[i].size, &request->outs[i]) != 0)
-            return -1;
-        request->written |= (uint8_t)(1u << i);
-    }
-    return to_bits(PyTuple_GET_ITEM(answer, 0), size, &request->result);
-}
-
-static PyObject *thread_object(struct cannery_thread *thread)
-{
-    struct cannery_thread_engine *mine = services->thread_engine(thread);
-    if (mine->object == NULL) {
-        PyObject *ordinal = PyLong_FromUnsignedLong(services->thread_ordinal(thread));
-        if (ordinal != NULL)
-            mine->object = PyObject_CallOneArg(session.new_thread, ordinal);
-        Py_XDECREF(ordinal);
-    }
-    return mine->object;
-}
-
-static int serve_call(struct cannery_request *request)
-{
-    const struct cannery_function *function = &services->functions[request->function];
-    PyObject *values[CANNERY_MAX_ARGS + 3] = { NULL };
-    unsigned count = 1, string = 0; /* values[0] is vectorcall's to use */
-    PyObject *answer = NULL;
-    services->begin_call(request);
-    PyObject *object = thread_object(request->thread); /* a process's first thread fills the list of handlers */
-    if (object == NULL)
-        return -1;
-    PyObject *handler = PyList_GET_ITEM(session.handlers, request->function);
-    values[count++] = object;
-    if ((values[count] = PyLong_FromLongLong(cannery_monotonic())) == NULL)
-        return -1;
-    count++;
-    for (unsigned i = 0; i < function->nargs; i++) {
-        if ((values[count] = to_python(function, i, request, &string)) == NULL)
-            goto done;
-        count++;
-    }
-    answer = PyObject_Vectorcall(handler, values + 1, (count - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-done:
-    for (unsigned i = 2; i < count; i++)
-        Py_DECREF(values[i]);
-    if (answer == NULL)
-        return -1;
-    int status = take_answer(function, request, answer);
-    Py_DECREF(answer);
-    if (status == 0 && request->waits)
-        services->begin_wait(request->thread);
-    return status;
-}
-
-static int serve_step(struct cannery_request *request, PyObject *callable, int with_thread)
-{
-    PyObject *object = with_thread ? thread_object(request->thread) : Py_None;
-    PyObject *now = PyLong_FromLongLong(cannery_monotonic());
-    if (object == NULL || now == NULL) {
-        Py_XDECREF(now);
-        return -1;
-    }
-    PyObject *answer = PyObject_CallFunctionObjArgs(callable, object, now, NULL);
-    Py_DECREF(now);
-    if (answer == NULL)
-        return -1;
-    if (PyList_CheckExact(answer)) { /* the wait goes on, until then */
-        request->waits = 1;
-        request->deadline = PyLong_AsLongLong(PyList_GET_ITEM(answer, 0));
-    }
-    Py_DECREF(answer);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-static void serve(struct cannery_request *request)
-{
-    int status = 0;
-    switch ((enum cannery_request_kind)request->kind) {
-    case CANNERY_CALL: status = serve_call(request); break;
-    case CANNERY_EXPIRE: status = serve_step(request, session.expire, 1); break;
-    case CANNERY_PACE: status = serve_step(request, session.pace, 0); break;
-    case CANNERY_THREAD_END: status = serve_step(request, session.end_thread, 1); break;
-    case CANNERY_OWN_TURN: break;
-    }
-    if (status == 0)
-        return;
-    report_failure(request->kind == CANNERY_CALL ? PyList_GET_ITEM(session.handlers, request->function) : NULL);
-    request->waits = 0;
-    request->written = 0;
-    request->result = 0;
-    if (request->kind == CANNERY_CALL && services->functions[request->function].kind == CANNERY_RET_ERROR)
-        request->result = ENGINE_ERROR;
-    if (request->kind == CANNERY_EXPIRE)
-        services->end_wait(services->thread_ordinal(request->thread), ENGINE_ERROR);
 }
 
 /* ---- start ---- */
@@ -418,20 +277,11 @@ static int start_session(void)
     Py_XDECREF(module);
     if (parts == NULL)
         return -1;
-    struct { PyObject **field; Py_ssize_t index; } fields[] = {
-        { &session.handlers, 0 }, { &session.new_thread, 1 }, { &session.end_thread, 2 }, { &session.pace, 3 },
-        { &session.expire, 4 }, { &session.forked, 5 },
-    };
-    if (!PyTuple_Check(parts) || PyTuple_GET_SIZE(parts) != 6 || !PyList_CheckExact(PyTuple_GET_ITEM(parts, 0)) ||
-        PyList_GET_SIZE(PyTuple_GET_ITEM(parts, 0)) != (Py_ssize_t)services->function_count) {
-        PyErr_SetString(PyExc_TypeError, "session and shim do not belong to the same build");
-        Py_DECREF(parts);
-        return -1;
-    }
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        *fields[i].field = Py_NewRef(PyTuple_GET_ITEM(parts, fields[i].index));
+    PyObject **fields[] = { &process.new_thread, &process.attach, &process.end_thread, &process.pace, &process.expire,
+                            &process.forked };
+    int status = take_parts(parts, fields, sizeof fields / sizeof fields[0]);
     Py_DECREF(parts);
-    return 0;
+    return status;
 }
 
 static void explain(char *error, size_t size)

@@ -20,6 +20,18 @@ void *cannery_map_shared(int descriptor, size_t size); /* NULL: not possible */
 void cannery_discard(void *address, size_t size); /* zero a range of a shared map, and give its whole pages back */
 int cannery_unmap(void *address, size_t size);
 
+/* Where the next record goes; shared by journal.c and recorder/writer.py. */
+struct cannery_journal {
+    void *window;
+    int64_t position, room; /* records end at or before `room`; below 0: recording ended */
+    int64_t time;           /* monotonic ns of the latest step */
+    int64_t calls;
+    uint64_t device_base, device_span;
+};
+struct cannery_journal *cannery_journal_state(void);
+void cannery_journal_begin(unsigned functions); /* 0: nothing is recorded by the engine */
+void cannery_journal_function(unsigned index, const char *ins, const char *outs);
+
 void cannery_arm(int64_t due);
 void cannery_end_wait(uint32_t thread, uint64_t result);
 void cannery_set_inflight(void *slots, uint32_t count);

@@ -26,6 +26,7 @@ from cannery.runtime.settings import Settings
 from cannery.runtime.version import VERSION
 from cannery.shim._engine import ffi, lib
 from cannery.shim.host import LiveHost, map_file
+from cannery.shim.journal import JournalWriter
 
 OFF: Final = ("0", "no", "false")
 
@@ -114,9 +115,12 @@ class Recording:
         )
         self.path = path
         self.session = session
-        self.writer = StreamWriter(
+        make_writer = JournalWriter if variables.get("CANNERY_ENCODER") != "python" else StreamWriter
+        self.writer = make_writer(
             self.folder.path, schema.functions, Wire(book), self._stopped, start=start, mapper=map_file
         )
+        if isinstance(self.writer, JournalWriter):
+            self.writer.share(schema.functions, machine.handlers, host.base, host.span)
         self.payloads = PayloadStore(self.folder.pack, policy, limit, say)
         host.book = book
         host.payloads = self.payloads
@@ -150,10 +154,16 @@ class Recording:
         if self.writer is not None:
             self.writer.exit(self._codec(index), number, thread, reply)
 
-    def unsupported(self, index: int, thread: int, now: int, args: Sequence[Any], ret: Any) -> None:
-        """A call of a function without implementation."""
-        if self.writer is not None:
-            self.writer.unsupported(self._codec(index), thread, now, args, ret)
+    def unsupported(self, index: int) -> Encoder | None:
+        """What records a call of that function, which is not implemented; None when nothing is recorded."""
+        if self.writer is None:
+            return None
+        writer = self.writer
+
+        def record(thread: int, now: int, args: Sequence[Any], ret: Any, effects: Sequence[Any]) -> None:
+            writer.unsupported(self._codec(index), thread, now, args, ret)
+
+        return record
 
     def pace(self, now: int, effects: Sequence[Any]) -> None:
         """A step of the pacer."""

@@ -1,8 +1,8 @@
-"""The live session: drives the machine for one program, and records what it does.
+"""The live session: the machine of one program, and the recording of what it does.
 
-The engine (engine.c) calls what :func:`start` returns, one call at a time, with the engine lock held. A session begins
-with the process's first call; a forked child begins a new one. Imported in every process that makes a call, so that it
-and what it imports stay small.
+The engine (steps.c) drives it, one step at a time, with the engine lock held. A session begins with the process's first
+call; a forked child begins a new one. Imported in every process that makes a call, so that it and what it imports stay
+small.
 """
 
 import gc
@@ -17,8 +17,10 @@ from cannery.shim._engine import ffi, lib
 from cannery.shim.host import LiveHost
 from cannery.shim.recording import Recording, say
 
-#: What a call costs on the virtual clock, ns: about what one costs here on the real one.
+#: What a step takes on the virtual clock, ns: about what a call takes on the real one.
 VIRTUAL_STEP: Final = 1_000
+#: How long a program may make no call, in real ns, before the virtual clock goes on to what is due next.
+PATIENCE: Final = 100_000_000
 
 Handler = Callable[..., Any]
 
@@ -45,96 +47,82 @@ class Session:
         variables = environment()
         try:
             settings = Settings.from_environment(variables)
+            self.host = LiveHost()
+            self.machine = Machine(settings, self.host)
         except SettingError as error:
             say(f"{error}; running with the default settings")
             settings = Settings()
-        self.host = LiveHost()
-        self.machine = Machine(settings, self.host)
+            self.host = LiveHost()
+            self.machine = Machine(settings, self.host)
         if parent is not None:
             # the parent's handles must not come to mean objects of the child
             self.machine.ordinal = parent.machine.ordinal
         self.virtual = 0
         self.is_virtual = settings.clock == "virtual"
-        self.armed = False
         self.waiting: dict[int, tuple[Wait, int]] = {}
         self.texts: dict[int, bytes] = {}  # the text last handed to each thread: the program holds a pointer into it
-        self.recording = Recording.begin(variables, settings, self.host, self.machine, parent and parent.recording)
         self.said: set[str] = set()
+        self.recording = Recording.begin(variables, settings, self.host, self.machine, parent and parent.recording)
 
-    # Steps
-
-    def handlers(self) -> list[Handler]:
-        """One callable per function: what the engine calls as ``handler(thread, now, *arguments)``."""
-        return [self._handler(function.index) for function in MODEL.functions]
+    def parts(self) -> tuple[Any, ...]:
+        """What the engine drives itself (steps.c): see ``attach`` there."""
+        functions = MODEL.functions
+        return (
+            [self._handler(function.index) for function in functions],
+            [self._recorder(function.index) for function in functions],
+            self.machine,
+            self.machine.waits,
+            self.host.effects,
+            Wait,
+            self.enter,
+            self.settle,
+            self.arm,
+            self.tick if self.is_virtual else None,
+        )
 
     def _handler(self, index: int) -> Handler:
         function = MODEL.functions[index]
         answer = self.machine.handlers[index]
         if answer is None:
-            return self._unsupported(index)
+            return self._unsupported(function.name, function.result.unsupported)
         if function.result.shape == "cstring_return":
-            return self._text(self._call(index, answer))
-        return self._call(index, answer)
+            return self._text(answer)
+        return answer
 
-    def _call(self, index: int, answer: Handler) -> Handler:
-        machine, effects = self.machine, self.host.effects
-        begin, waits = machine.begin, machine.waits
-        record = self.recording.encoder(index)
-        tick = self._tick if self.is_virtual else None
+    def _recorder(self, index: int) -> Handler | None:
+        if self.machine.handlers[index] is None:
+            return self.recording.unsupported(index)
+        return self.recording.encoder(index)
 
-        def call(thread: Any, now: int, *arguments: Any) -> Any:
-            if tick is not None:
-                now = tick()
-            begin(now)
+    def _text(self, answer: Handler) -> Handler:
+        def text(thread: Any, *arguments: Any) -> Any:
             reply = answer(thread, *arguments)
-            if reply.__class__ is Wait:
-                return self._enter(index, thread, now, arguments, reply)
-            if record is not None:
-                record(thread.ordinal, now, arguments, reply, effects)
-            if waits or effects:
-                self.settle()
-            if machine.due != FAR and not self.armed:
-                self.arm()
-            return reply
-
-        return call
-
-    def _enter(self, index: int, thread: Any, now: int, arguments: tuple[Any, ...], wait: Wait) -> list[int]:
-        number = self.recording.enter(index, thread.ordinal, now, arguments, self.host.effects)
-        self.waiting[thread.ordinal] = (wait, number)
-        self.settle()
-        if self.machine.due != FAR and not self.armed:
-            self.arm()
-        return [self._deadline(wait)]
-
-    def _text(self, call: Handler) -> Handler:
-        def text(thread: Any, now: int, *arguments: Any) -> Any:
-            reply = call(thread, now, *arguments)
             if reply is not None:
                 self.texts[thread.ordinal] = reply
             return reply
 
         return text
 
-    def _unsupported(self, index: int) -> Handler:
-        function = MODEL.functions[index]
-        result = function.result.unsupported
-
-        def unsupported(thread: Any, now: int, *arguments: Any) -> Any:
-            if self.is_virtual:
-                now = self._tick()
-            if function.name not in self.said:
-                self.said.add(function.name)
-                say(f"{function.name} is not supported yet: the call did nothing and returned {result!r}")
-            self.recording.unsupported(index, thread.ordinal, now, arguments, result)
+    def _unsupported(self, name: str, result: Any) -> Handler:
+        def unsupported(thread: Any, *arguments: Any) -> Any:
+            if name not in self.said:
+                self.said.add(name)
+                say(f"{name} is not supported yet: the call did nothing and returned {result!r}")
             return result
 
         return unsupported
 
+    # Steps
+
+    def enter(self, index: int, thread: Any, now: int, arguments: tuple[Any, ...], wait: Wait) -> list[int]:
+        """A call begins to wait; until when at most, for the engine."""
+        number = self.recording.enter(index, thread.ordinal, now, arguments, self.host.effects)
+        self.waiting[thread.ordinal] = (wait, number)
+        return [self._deadline(wait)]
+
     def pace(self, now: int) -> None:
         """What became due while nobody called."""
         machine = self.machine
-        self.armed = False
         if self.is_virtual:
             now = self.virtual = max(self.virtual, machine.due if machine.due != FAR else 0)
         if machine.due <= now:
@@ -142,8 +130,6 @@ class Session:
             machine.pace()
             self.recording.pace(now, self.host.effects)
             self.settle()
-        if machine.due != FAR:
-            self.arm()
 
     def expire(self, thread: Any, now: int) -> list[int] | None:
         """The limit of the thread's wait passed. A list: it did not yet."""
@@ -159,19 +145,13 @@ class Session:
         self.machine.expire(wait)
         self.recording.expire(thread.ordinal, now, self.host.effects)
         self.settle()
-        if self.machine.due != FAR and not self.armed:
-            self.arm()
         return None
 
     def end_thread(self, thread: Any, now: int) -> None:
         """The thread ended: nothing of it is kept."""
-        if self.is_virtual:
-            now = self._tick()
         self.machine.end_thread(thread.ordinal)
-        self.recording.thread_end(thread.ordinal, now)
+        self.recording.thread_end(thread.ordinal, self.tick() if self.is_virtual else now)
         self.texts.pop(thread.ordinal, None)
-
-    # After a step
 
     def settle(self) -> None:
         """The end of a step: release who need not wait any longer; what passed through the host port is recorded."""
@@ -183,10 +163,13 @@ class Session:
 
     def arm(self) -> None:
         """Have the pacer look when the next work becomes due."""
-        self.armed = True
-        due = self.machine.due
         # the virtual clock stands still while nobody calls: give the program real time to go on by itself
-        lib.cannery_arm(time.monotonic_ns() + 100_000_000 if self.is_virtual else due)
+        lib.cannery_arm(time.monotonic_ns() + PATIENCE if self.is_virtual else self.machine.due)
+
+    def tick(self) -> int:
+        """The virtual clock's time of the next step."""
+        self.virtual += VIRTUAL_STEP
+        return self.virtual
 
     def _deadline(self, wait: Wait) -> int:
         if wait.deadline is None:
@@ -195,28 +178,25 @@ class Session:
             return time.monotonic_ns() + max(0, wait.deadline - self.virtual)
         return wait.deadline
 
-    # Time
-
-    def _tick(self) -> int:
-        self.virtual += VIRTUAL_STEP
-        return self.virtual
-
 
 class Process:
-    """What stays while sessions follow one another by fork: the list of handlers that the engine holds."""
+    """What stays while sessions follow one another by fork."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
         self.parent: Session | None = None
-        self.handlers: list[Handler | None] = [None] * len(MODEL.functions)
 
     def new_thread(self, ordinal: int) -> Any:
-        """The session's object for a thread: its state in the machine. The first one begins the session."""
+        """The engine's object for a thread: its state in the machine. The first one begins the session."""
         if self.session is None:
             self.session = Session(self.parent)
             self.parent = None
-            self.handlers[:] = self.session.handlers()
         return self.session.machine.thread(ordinal)
+
+    def attach(self) -> tuple[Any, ...]:
+        """The parts of the session that began."""
+        assert self.session is not None
+        return self.session.parts()
 
     def end_thread(self, thread: Any, now: int) -> None:
         """See Session."""
@@ -239,13 +219,12 @@ class Process:
             self.session.host.abandon()
             self.parent = self.session
             self.session = None
-            self.handlers[:] = [None] * len(MODEL.functions)
 
 
 def start() -> tuple[Any, ...]:
-    """Called once by the engine: the handlers (one list for the life of the process), then what else it calls."""
+    """Called once by the engine: what it calls from then on."""
     process = Process()
     # reference counts free what a step leaves behind; a collector would look at every live event again and again
     gc.disable()
     gc.freeze()
-    return process.handlers, process.new_thread, process.end_thread, process.pace, process.expire, process.forked
+    return process.new_thread, process.attach, process.end_thread, process.pace, process.expire, process.forked
