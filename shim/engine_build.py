@@ -8,7 +8,7 @@ from the host's environment, which is what must not happen here.
 import sys
 from pathlib import Path
 
-import cffi
+import cffi  # type: ignore[import-untyped]
 
 HERE = Path(__file__).resolve().parent
 

@@ -1,4 +1,4 @@
-"""The stream writer whose state the engine shares: completed calls of the common kind never reach Python (journal.c)."""
+"""The stream writer whose state the engine shares: completed calls of the common kind never reach it (journal.c)."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -7,7 +7,7 @@ from cannery.recorder.schema import FunctionForm
 from cannery.recorder.writer import StreamWriter
 from cannery.shim._engine import ffi, lib
 
-#: The forms that journal.c writes, by the letter it knows them by. What has any other is written by the reference encoder.
+#: The forms that journal.c writes, by the letter it knows them by; any other is left to the reference encoder.
 LETTERS: Final = {"number": "n", "handle": "h", "address": "a", "flag": "f", "raw": "r"}
 
 _state: Final = lib.cannery_journal_state()
@@ -30,10 +30,10 @@ class JournalWriter(StreamWriter):
 
     __slots__ = ("_view",)
 
-    position = _shared("position")  # type: ignore[assignment]
-    room = _shared("room")  # type: ignore[assignment]
-    time = _shared("time")  # type: ignore[assignment]
-    calls = _shared("calls")  # type: ignore[assignment]
+    position = _shared("position")
+    room = _shared("room")
+    time = _shared("time")
+    calls = _shared("calls")
 
     @property
     def _window(self) -> Any:

@@ -6,7 +6,7 @@ a call.
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from cannery.recorder import format

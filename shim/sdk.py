@@ -1,12 +1,11 @@
 """The SDK folder: what a compiler, a linker and the dynamic loader need to find Cannery where CANN would be.
 
-It is laid out like a CANN installation (``include/acl/acl.h``, ``lib64/libascendcl.so``) and made in a per-user cache on
-first use, because a wheel turns links into copies, and because LD_PRELOAD takes a space for the end of a path.
-``lib64/engine.conf`` tells the shim which Python to load; see loader.c.
+It is laid out like a CANN installation (``include/acl/acl.h``, ``lib64/libascendcl.so``; see layout.py) and made in a
+per-user cache on first use, because a wheel turns links into copies, and because LD_PRELOAD takes a space for the end
+of a path. ``engine.conf`` beside the libraries tells the shim which Python to load; see loader.c.
 """
 
 import hashlib
-import importlib.machinery
 import importlib.util
 import os
 import secrets
@@ -20,21 +19,34 @@ from pathlib import Path
 from typing import Final
 
 import cannery.shim
+from cannery.runtime.version import VERSION
+from cannery.shim import layout
+from cannery.shim.layout import LIBRARY_NAMES, SHARED_NAMES, SHIM_NAME
+from cannery.shim.libpython import MissingLibraryError
+from cannery.shim.libpython import find as find_libpython
 
-SHIM_NAME: Final = "libcannery.so"
+__all__ = [
+    "LIBRARY_NAMES",
+    "SHARED_NAMES",
+    "SHIM_NAME",
+    "SdkError",
+    "cache_folder",
+    "compile_flags",
+    "folder",
+    "include_folder",
+    "libpython",
+    "library",
+    "library_folder",
+    "link_flags",
+    "pkg_config_folder",
+    "preload",
+    "preloads",
+    "search_path",
+]
 
-#: The names under which programs look for the runtime. All are links to one file: one file is mapped once, so the
-#: process has one copy of the state, whichever of them it asks for.
-LIBRARY_NAMES: Final = (
-    "libascendcl.so",
-    "libacl_rt.so",
-    "libacl_prof.so",
-    "libacl_tdt_channel.so",
-    "libacl_tdt_queue.so",
-    "libascend_dump.so",
-    "libmsprofiler.so",
-    "libruntime.so",
-)
+#: What the engine imports beside the standard library and Cannery.
+_NEEDED: Final = ("_cffi_backend", "msgpack", "xxhash", "zstandard")
+_AGAIN: Final = "install Cannery again (pip install --force-reinstall cannery)"
 
 
 class SdkError(Exception):
@@ -46,7 +58,7 @@ def _installed(name: str) -> Path:
         path = Path(folder, name)
         if path.exists():
             return path
-    raise SdkError(f"{name} is not part of this installation: install Cannery again (pip install --force-reinstall cannery)")
+    raise SdkError(f"{name} is not part of this installation: {_AGAIN}")
 
 
 def library() -> Path:
@@ -67,33 +79,29 @@ def libpython() -> Path:
     Raises:
         SdkError: this Python has none.
     """
-    get = sysconfig.get_config_var
-    names = [name for name in (get("INSTSONAME"), get("LDLIBRARY")) if name and ".so" in name]
-    folders = [get("LIBDIR"), os.path.join(get("LIBDIR") or "", get("MULTIARCH") or ""), get("LIBPL")]
-    for folder in folders:
-        for name in names:
-            path = Path(folder or "", name)
-            if folder and path.exists():
-                return path.resolve()
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    raise SdkError(
-        f"Python {version} at {sys.executable} has no shared libpython, which the engine needs: "
-        f"install it (Debian: apt-get install libpython{version}; Fedora: dnf install python3-libs; "
-        "pyenv: PYTHON_CONFIGURE_OPTS=--enable-shared) and install Cannery again"
-    )
+    try:
+        return find_libpython()
+    except MissingLibraryError as reason:
+        raise SdkError(str(reason)) from None
 
 
-def _search_path() -> Iterator[str]:
+def _search_path() -> Iterator[Path]:
     """Where the engine's Python finds the standard library, Cannery and what Cannery needs."""
-    paths = sysconfig.get_paths()
+    paths = {name: Path(path) for name, path in sysconfig.get_paths().items()}
     yield paths["stdlib"]
     yield paths["platstdlib"]
-    yield sysconfig.get_config_var("DESTSHARED") or ""
-    yield str(Path(paths["stdlib"], "lib-dynload"))
-    for folder in cannery.__path__:
-        yield str(Path(folder).parent)
+    yield Path(sysconfig.get_config_var("DESTSHARED") or paths["stdlib"])
+    yield paths["stdlib"] / "lib-dynload"
+    for folder in map(Path, cannery.__path__):
+        if folder.name == "cannery":  # else a source folder, which an import hook knows as cannery
+            yield folder.parent
     yield paths["purelib"]
     yield paths["platlib"]
+    for name in _NEEDED:  # elsewhere when installed with --user, or in the system's folder below a virtual environment
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            raise SdkError(f"this installation lacks the module {name}: install Cannery again with {sys.executable}")
+        yield Path(spec.origin).parents[1 if spec.submodule_search_locations else 0]
 
 
 def _configuration() -> str:
@@ -103,9 +111,9 @@ def _configuration() -> str:
         f"executable={sys.executable}",
         f"prefix={sys.base_prefix}",
     ]
-    seen = dict.fromkeys(os.path.abspath(path) for path in _search_path() if path and os.path.isdir(path))
+    seen = dict.fromkeys(path.absolute() for path in _search_path() if path.is_dir())
     lines += [f"path={path}" for path in seen]
-    if importlib.machinery.PathFinder.find_spec("cannery", list(seen)) is None:
+    if not any((path / "cannery" / "shim" / "session.py").exists() for path in seen):
         lines.append(f"site={sysconfig.get_paths()['purelib']}")  # an editable installation: found by its import hook
     if any("\n" in line for line in lines):
         raise SdkError("a path of this Python contains a line break")
@@ -114,43 +122,44 @@ def _configuration() -> str:
 
 def _usable(folder: Path) -> bool:
     """A folder of this user's that nobody else can write to, with a name that LD_PRELOAD can carry."""
-    if any(mark in str(folder) for mark in " \t\n:;"):
+    if not folder.is_absolute() or any(mark in str(folder) for mark in " \t\n:;"):
         return False
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and os.access(folder, os.W_OK)
+    shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not shared and os.access(folder, os.W_OK)
 
 
 def cache_folder() -> Path:
-    """The per-user cache, in a path without spaces.
+    """The per-user cache, in a path without spaces: ``CANNERY_CACHE``, else the usual place, else one in /tmp.
 
     Raises:
-        SdkError: no place was usable.
+        SdkError: no place was usable, or the one that ``CANNERY_CACHE`` names is not.
     """
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    candidates = [Path(home, "cannery"), Path(tempfile.gettempdir(), f"cannery-{os.geteuid()}")]
-    if os.environ.get("CANNERY_CACHE"):
-        candidates.insert(0, Path(os.environ["CANNERY_CACHE"]))
+    get = os.environ.get
+    candidates = [Path(tempfile.gettempdir(), f"cannery-{os.geteuid()}")]
+    if get("CANNERY_CACHE"):
+        candidates = [Path(os.environ["CANNERY_CACHE"])]
+    elif get("XDG_CACHE_HOME"):
+        candidates.insert(0, Path(os.environ["XDG_CACHE_HOME"], "cannery"))
+    elif get("HOME"):
+        candidates.insert(0, Path(os.environ["HOME"], ".cache", "cannery"))
     for candidate in candidates:
-        if candidate.is_absolute() and _usable(candidate):
+        if _usable(candidate):
             return candidate
     tried = ", ".join(map(str, candidates))
-    raise SdkError(f"no usable cache folder (tried {tried}): set CANNERY_CACHE to a folder of yours whose path has no spaces")
+    raise SdkError(
+        f"no usable cache folder (tried {tried}): set CANNERY_CACHE to a folder of yours that nobody else can write to, "
+        "with a path without spaces"
+    )
 
 
-def _fill(folder: Path, configuration: str) -> None:
-    libraries = folder / "lib64"
-    libraries.mkdir(mode=0o700)
-    shim = library().resolve()
-    for name in (SHIM_NAME, *LIBRARY_NAMES):
-        (libraries / name).symlink_to(shim)
-    (libraries / "engine.conf").write_text(configuration, encoding="utf-8")
-    headers = [Path(entry, "include") for entry in cannery.shim.__path__ if Path(entry, "include").is_dir()]
-    if headers:
-        (folder / "include").symlink_to(headers[0].resolve())
+def _headers() -> Path | None:
+    candidates = [Path(entry, "include") for entry in cannery.shim.__path__]
+    return next((path.resolve() for path in candidates if (path / "acl" / "acl.h").is_file()), None)
 
 
 def folder() -> Path:
@@ -160,20 +169,21 @@ def folder() -> Path:
         SdkError: something of the installation is missing, or no cache folder is usable.
     """
     configuration = _configuration()
-    shim = library().stat()
-    engine = _engine().stat()
-    state = f"{configuration}{library()}{shim.st_mtime_ns}{engine.st_mtime_ns}"
+    shim = library()
+    headers = _headers()
+    times = [path.stat().st_mtime_ns for path in (shim, _engine(), Path(layout.__file__))]
+    state = f"{VERSION}{configuration}{shim}{headers}{times}"
     target = cache_folder() / hashlib.sha256(state.encode()).hexdigest()[:16]
-    if (target / "lib64" / "engine.conf").exists():
+    if (target / "lib64" / layout.CONFIGURATION).exists():
         return target
     making = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
-    making.mkdir(mode=0o700)
     try:
-        _fill(making, configuration)
+        making.mkdir(mode=0o700)
+        layout.fill(making, target, shim.resolve(), headers, configuration, VERSION)
         try:
             making.rename(target)
         except OSError:
-            if not (target / "lib64" / "engine.conf").exists():
+            if not (target / "lib64" / layout.CONFIGURATION).exists():
                 raise
     except OSError as error:
         raise SdkError(f"cannot make the SDK folder {target}: {error.strerror}") from error
@@ -183,15 +193,52 @@ def folder() -> Path:
 
 
 def library_folder() -> Path:
-    """The folder to put first on LD_LIBRARY_PATH."""
+    """The folder to give to a linker with ``-L``; also good for LD_LIBRARY_PATH where no CANN is installed."""
     return folder() / "lib64"
 
 
 def include_folder() -> Path:
-    """The folder to give to a compiler with ``-I``."""
-    return folder() / "include"
+    """The folder to give to a compiler with ``-I``.
+
+    Raises:
+        SdkError: as :func:`folder`, and when the headers are not part of this installation.
+    """
+    found = folder() / "include"
+    if not (found / "acl" / "acl.h").is_file():
+        raise SdkError(f"the headers are not part of this installation (no {found}/acl/acl.h): {_AGAIN}")
+    return found
+
+
+def pkg_config_folder() -> Path:
+    """The folder to put on PKG_CONFIG_PATH; it has ``cannery.pc`` and, the same, ``ascendcl.pc``."""
+    include_folder()
+    return library_folder() / "pkgconfig"
+
+
+def compile_flags() -> str:
+    """What to give to a compiler."""
+    return f"-I{include_folder()}"
+
+
+def link_flags() -> str:
+    """What to give to a linker."""
+    return f"-L{library_folder()} -lascendcl"
 
 
 def preload() -> Path:
     """The file to put last on LD_PRELOAD."""
     return library_folder() / SHIM_NAME
+
+
+def preloads(present: str) -> str:
+    """The value of LD_PRELOAD: what is there already, then ours, so that the others reach us with RTLD_NEXT."""
+    ours = str(preload())
+    return " ".join([*(entry for entry in present.replace(":", " ").split() if entry != ours), ours])
+
+
+def search_path(present: str) -> str:
+    """The value of LD_LIBRARY_PATH: first what is ours alone, then what is there already, last what may be shared."""
+    made = folder()
+    first, last = str(made / layout.FIRST), str(made / layout.LAST)
+    entries = present.split(":") if present else []
+    return ":".join([first, *(entry for entry in entries if entry not in (first, last)), last])

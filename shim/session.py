@@ -62,7 +62,8 @@ class Session:
         self.waiting: dict[int, tuple[Wait, int]] = {}
         self.texts: dict[int, bytes] = {}  # the text last handed to each thread: the program holds a pointer into it
         self.said: set[str] = set()
-        self.recording = Recording.begin(variables, settings, self.host, self.machine, parent and parent.recording)
+        recorded = None if parent is None else parent.recording
+        self.recording: Recording = Recording.begin(variables, settings, self.host, self.machine, recorded)
 
     def parts(self) -> tuple[Any, ...]:
         """What the engine drives itself (steps.c): see ``attach`` there."""

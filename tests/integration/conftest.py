@@ -78,7 +78,9 @@ def run() -> Run:
 def cannery() -> Run:
     """``cannery("run", ...)`` runs the command line in a process of its own."""
 
-    def start(*args: str | Path, env: Mapping[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+    def start(
+        *args: str | Path, env: Mapping[str, str] | None = None, **options: Any
+    ) -> subprocess.CompletedProcess[str]:
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("CANNERY_", "ASCEND_", "LD_"))}
         return subprocess.run(
             [sys.executable, "-m", "cannery.tools.main", *map(str, args)],

@@ -23,7 +23,9 @@ def interpreters() -> list[str]:
     candidates += sorted(glob.glob(os.path.join(root, "versions", "3.*", "bin", "python")))
     found: dict[str, str] = {}
     for path in candidates:
-        probe = subprocess.run([path, "-c", "import ctypes, sys; print(sys.version)"], capture_output=True, text=True, check=False)
+        probe = subprocess.run(
+            [path, "-c", "import ctypes, sys; print(sys.version)"], capture_output=True, text=True, check=False
+        )
         if probe.returncode == 0:
             found.setdefault(probe.stdout, path)
     return list(found.values())
@@ -34,7 +36,9 @@ def interpreters() -> list[str]:
 def test_a_python_of_any_version_can_be_the_host(run: Run, python: str, soname: str, tmp_path: Path) -> None:
     trace = tmp_path / "t.cann"
     # newer Pythons warn about any fork of a process that has a second thread, here the pacer
-    done = run(python, "-W", "ignore::DeprecationWarning", str(HOSTS / "client.py"), soname, env={"CANNERY_TRACE": str(trace)})
+    done = run(
+        python, "-W", "ignore::DeprecationWarning", str(HOSTS / "client.py"), soname, env={"CANNERY_TRACE": str(trace)}
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
     streams = Bundle.open(trace).processes
     assert [stream.counts().calls for stream in streams] == [4 + 4 * 205 + 1, 2]
@@ -56,7 +60,7 @@ def test_threads_that_come_and_go_leave_nothing_behind(build: Build, run: Run, t
     trace = tmp_path / "t.cann"
     done = run(build("threads.c"), "10000", env={"CANNERY_TRACE": str(trace)})
     assert done.returncode == 0, done.stderr
-    # the journal window being written (4 MiB) is mapped and counts as resident; a leak of 1 KiB a thread would be 7.5 MiB
+    # the journal window being written (4 MiB) counts as resident; a leak of 1 KiB a thread would be 7.5 MiB
     assert int(done.stdout) < 6000
 
 
@@ -73,7 +77,14 @@ def test_calls_after_exit_began_still_work(build: Build, run: Run, tmp_path: Pat
     trace = tmp_path / "t.cann"
     done = run(build("late_calls.cc"), env={"CANNERY_TRACE": str(trace)})
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[:-1] == ["device", "stream", "thread", "thread value", "exit handler", "static destructor"]
+    assert done.stdout.split("\n")[:-1] == [
+        "device",
+        "stream",
+        "thread",
+        "thread value",
+        "exit handler",
+        "static destructor",
+    ]
     functions = [record.function for record in Bundle.open(trace).processes[0].records() if hasattr(record, "function")]
     assert functions[-2:] == ["aclrtSynchronizeStream", "aclrtDestroyStream"]
 

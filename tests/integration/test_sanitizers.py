@@ -34,9 +34,20 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, ROOT / "tools/generate/exports.py", folder], check=True, timeout=LIMIT)
     library = folder / "libascendcl.so"
     sources = [ROOT / "shim" / name for name in ("shim.c", "turn.c", "loader.c")]
-    command = [*compiler(), "-std=gnu11", *STRICT, *FLAGS, "-fPIC", "-shared", "-fvisibility=hidden", f"-I{ROOT / 'shim'}"]
+    command = [
+        *compiler(),
+        "-std=gnu11",
+        *STRICT,
+        *FLAGS,
+        "-fPIC",
+        "-shared",
+        "-fvisibility=hidden",
+        f"-I{ROOT / 'shim'}",
+    ]
     command += [f"-I{folder}", *map(str, sources), str(folder / "exports.c"), "-o", str(library), "-ldl", "-lpthread"]
-    done = subprocess.run([*command, "-Wl,-soname,libascendcl.so"], capture_output=True, text=True, timeout=LIMIT, check=False)
+    done = subprocess.run(
+        [*command, "-Wl,-soname,libascendcl.so"], capture_output=True, text=True, timeout=LIMIT, check=False
+    )
     if done.returncode != 0 and "sanitize" in done.stderr:
         pytest.skip("this compiler has no sanitizer runtimes")
     assert done.returncode == 0, done.stderr
@@ -50,12 +61,26 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_hosts_run_clean(instrumented: Path, tmp_path: Path, host: str, arguments: list[str]) -> None:
     program = tmp_path / "host"
-    build = compiler("CXX", "c++") + ["-std=c++17"] if host.endswith(".cc") else [*compiler(), "-std=gnu11"]
+    build = [*compiler("CXX", "c++"), "-std=c++17"] if host.endswith(".cc") else [*compiler(), "-std=gnu11"]
     include = f"-I{sdk.include_folder()}"
-    command = [*build, *FLAGS, include, str(HOSTS / host), "-o", str(program), f"-L{instrumented}", "-lascendcl", "-lpthread"]
+    command = [
+        *build,
+        *FLAGS,
+        include,
+        str(HOSTS / host),
+        "-o",
+        str(program),
+        f"-L{instrumented}",
+        "-lascendcl",
+        "-lpthread",
+    ]
     subprocess.run(command, check=True, timeout=LIMIT)
     variables = environment({"CANNERY_TRACE": str(tmp_path / "t.cann")}, preload=False)
-    variables |= {"LD_LIBRARY_PATH": str(instrumented), "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    variables |= {
+        "LD_LIBRARY_PATH": str(instrumented),
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
     done = subprocess.run(
         [program, *arguments], env=variables, capture_output=True, text=True, timeout=LIMIT, check=False
     )

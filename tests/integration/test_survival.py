@@ -49,6 +49,10 @@ def test_a_kill_loses_no_completed_call(build: Build, tmp_path: Path, seed: int)
         assert completed <= records <= completed + 1
         in_flight = stream.inflight()
         assert len(in_flight) <= 1
-        assert {call.function.name for call in in_flight} <= {"aclrtRecordEvent", "aclrtCreateEvent", "aclrtCreateStream"}
+        assert {call.function.name for call in in_flight} <= {
+            "aclrtRecordEvent",
+            "aclrtCreateEvent",
+            "aclrtCreateStream",
+        }
         assert replay_process(bundle, stream).same
         assert sorted(os.listdir(trace)) == ["bundle", "p0001", "schema"]

@@ -45,7 +45,16 @@ class Bench:
         self.traces = 0
         compiler = shlex.split(os.environ.get("CC", "cc"))
         libraries = sdk.library_folder()
-        options = ["-O2", "-Wall", "-Wextra", "-Werror", f"-I{sdk.include_folder()}", str(WORKLOAD), "-o", str(self.program)]
+        options = [
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            f"-I{sdk.include_folder()}",
+            str(WORKLOAD),
+            "-o",
+            str(self.program),
+        ]
         link = [f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lascendcl", "-lpthread"]
         subprocess.run([*compiler, *options, *link], check=True)
 
@@ -131,12 +140,19 @@ def bench_start(bench: Bench) -> None:
     for_trace: list[float] = []
     for _ in range(rounds):
         for_trace.append(whole_process([str(bench.program), "once"], 1, loaded | {"CANNERY_TRACE": str(bench.trace())}))
-    bench.add("a program that makes one call, recorded: later than the bare one", statistics.median(for_trace) - nothing, "ms", "<= 120")
+    bench.add(
+        "a program that makes one call, recorded: later than the bare one",
+        statistics.median(for_trace) - nothing,
+        "ms",
+        "<= 120",
+    )
     for command in (["sh", "-c", ":"], ["ls", "/"], ["cc", "--version"]):
         plain = whole_process(command, rounds, base)
         preloaded = whole_process(command, rounds, loaded)
         bench.add(f"preloaded {' '.join(command)}: later than without", preloaded - plain, "ms", "< 2")
-    launcher = whole_process([sys.executable, "-m", "cannery.tools.main", "run", "--no-record", "--", "true"], rounds, base)
+    launcher = whole_process(
+        [sys.executable, "-m", "cannery.tools.main", "run", "--no-record", "--", "true"], rounds, base
+    )
     bench.add("cannery run -- true", launcher, "ms")
 
 
@@ -146,7 +162,11 @@ def bench_replay(bench: Bench) -> None:
     from cannery.replayer.process import replay_process
 
     path = bench.trace()
-    subprocess.run([sys.executable, "-m", "cannery.tools.main", "run", "-o", str(path), "--", str(bench.program), "calls", "400"], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "cannery.tools.main", "run", "-o", str(path), "--", str(bench.program), "calls", "400"],
+        check=True,
+        capture_output=True,
+    )
     best = 0.0
     calls = 0
     for _ in range(bench.rounds):
@@ -175,7 +195,12 @@ GROUPS: dict[str, Callable[[Bench], None]] = {
 @click.command()
 @click.argument("groups", nargs=-1, type=click.Choice(sorted(GROUPS)))
 @click.option("--rounds", default=5, show_default=True, help="Runs of each workload; the median counts.")
-@click.option("--json", "output", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures with the machine's data there.")
+@click.option(
+    "--json",
+    "output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the figures with the machine's data there.",
+)
 def main(groups: tuple[str, ...], rounds: int, output: Path | None) -> None:
     """Measure Cannery on this machine. Without GROUPS, everything."""
     with tempfile.TemporaryDirectory(prefix="cannery-bench-") as folder:
@@ -184,7 +209,11 @@ def main(groups: tuple[str, ...], rounds: int, output: Path | None) -> None:
             click.echo(f"{name}:")
             GROUPS[name](bench)
     if output is not None:
-        machine: dict[str, Any] = {"python": platform.python_version(), "machine": platform.platform(), "cpus": os.cpu_count()}
+        machine: dict[str, Any] = {
+            "python": platform.python_version(),
+            "machine": platform.platform(),
+            "cpus": os.cpu_count(),
+        }
         output.write_text(json.dumps({"machine": machine, "rows": [row._asdict() for row in bench.rows]}, indent=1))
 
 

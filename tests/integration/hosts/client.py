@@ -16,7 +16,13 @@ def want(what, got, wanted):
 def main():
     acl = ctypes.CDLL(sys.argv[1])
     acl.aclrtGetSocName.restype = ctypes.c_char_p
-    for name in ("aclrtRecordEvent", "aclrtSynchronizeStream", "aclrtDestroyStream", "aclrtSetCurrentContext", "aclrtFree"):
+    for name in (
+        "aclrtRecordEvent",
+        "aclrtSynchronizeStream",
+        "aclrtDestroyStream",
+        "aclrtSetCurrentContext",
+        "aclrtFree",
+    ):
         getattr(acl, name).argtypes = [ctypes.c_void_p] * (2 if name == "aclrtRecordEvent" else 1)
     count = ctypes.c_uint32()
     want("count", acl.aclrtGetDeviceCount(ctypes.byref(count)), 0)
