@@ -152,8 +152,8 @@ def cache_folder() -> Path:
             return candidate
     tried = ", ".join(map(str, candidates))
     raise SdkError(
-        f"no usable cache folder (tried {tried}): set CANNERY_CACHE to a folder of yours that nobody else can write to, "
-        "with a path without spaces"
+        f"no usable cache folder (tried {tried}): set CANNERY_CACHE to a folder of yours that nobody else can write to "
+        "and whose path has no spaces"
     )
 
 
