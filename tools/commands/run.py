@@ -93,14 +93,10 @@ def _prepare(environment: dict[str, str], session: str, recording: "Recording | 
     from cannery.shim import sdk
 
     try:
-        folder, preload = sdk.library_folder(), sdk.preload()
+        environment["LD_PRELOAD"] = sdk.preloads(environment.get("LD_PRELOAD", ""))
+        environment["LD_LIBRARY_PATH"] = sdk.search_path(environment.get("LD_LIBRARY_PATH", ""))
     except sdk.SdkError as error:
         raise Failure(str(error)) from None
-    # Ours goes last: another preloaded library then reaches us with RTLD_NEXT.
-    already = [entry for entry in environment.get("LD_PRELOAD", "").replace(":", " ").split() if entry != str(preload)]
-    environment["LD_PRELOAD"] = " ".join([*already, str(preload)])
-    paths = [entry for entry in environment.get("LD_LIBRARY_PATH", "").split(":") if entry and entry != str(folder)]
-    environment["LD_LIBRARY_PATH"] = ":".join([str(folder), *paths])
     environment["CANNERY_SESSION"] = session
     if recording is None:
         environment["CANNERY_RECORD"] = "0"
