@@ -195,7 +195,7 @@ def test_another_preloaded_library_stays_and_ours_is_last(cannery: Run, tmp_path
     done = cannery(
         "run", "--no-record", "--", sys.executable, "-c", show, LD_PRELOAD=str(other), LD_LIBRARY_PATH="/somewhere"
     )
-    assert done.stdout.splitlines() == [f"{other} {sdk.preload()}", f"{sdk.library_folder()}:/somewhere"]
+    assert done.stdout.splitlines() == [f"{other} {sdk.preload()}", sdk.search_path("/somewhere")]
 
 
 def test_standard_input_and_output_are_the_programs(tmp_path: Path) -> None:
