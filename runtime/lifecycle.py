@@ -58,7 +58,7 @@ def close_context(machine: "Machine", context: Context) -> None:
     for stream in [*context.streams.values()]:
         machine.schedule.retire(stream)
         close_stream(machine, stream)
-    del machine.contexts[context.handle]
+    del machine.contexts[context.handle], context.default  # the stream refers back to its context
     for thread in machine.threads.values():
         if thread.context is context:
             thread.context = None

@@ -65,20 +65,22 @@ class DeviceMemory:
 
     __slots__ = ("base", "capacity", "large", "small", "store", "used")
 
-    small: Arena
-    large: Arena
-
     def __init__(self, base: int, capacity: int) -> None:
         self.base = base
         self.capacity = capacity
-        self.store: DeviceStore | None = None
-        self.reset()
-
-    def reset(self) -> None:
-        """Nothing is allocated."""
         self.used = 0
+        self.store: DeviceStore | None = None
         self.small = Arena(SMALL_SPAN // SMALL_GRANULE)
         self.large = Arena((DEVICE_SPAN - SMALL_SPAN) // LARGE_GRANULE)
+
+    def release(self, allocation: Allocation) -> bool:
+        """Take an allocation's range back; whether it was a large one."""
+        assert allocation.block is not None
+        allocation.live = False
+        self.used -= allocation.reserved
+        large = allocation.address >= self.base + SMALL_SPAN
+        (self.large if large else self.small).release(allocation.block)
+        return large
 
 
 class Memory:
@@ -121,18 +123,12 @@ class Memory:
 
     def free(self, allocation: Allocation) -> None:
         """Free device memory at once. Allocated again, large ranges read as zero and small ones as they were left."""
-        assert allocation.device is not None and allocation.block is not None
+        assert allocation.device is not None
         memory = self.devices[allocation.device.index]
-        allocation.live = False
         self.device_allocations.remove(allocation.address)
-        memory.used -= allocation.reserved
-        offset = allocation.address - memory.base
-        if offset < SMALL_SPAN:
-            memory.small.release(allocation.block)
-        else:
-            memory.large.release(allocation.block)
+        if memory.release(allocation):
             assert memory.store is not None
-            memory.store.discard(offset, allocation.reserved)
+            memory.store.discard(allocation.address - memory.base, allocation.reserved)
 
     def clear(self, device: "Device") -> None:
         """Free everything on a device that is closed; its memory reads as zero afterwards."""
@@ -141,11 +137,13 @@ class Memory:
             return
         for allocation in [*self.device_allocations]:
             if allocation.device is device:
-                allocation.live = False
                 self.device_allocations.remove(allocation.address)
-        memory.store.discard(0, -(-memory.small.high * SMALL_GRANULE // LARGE_GRANULE) * LARGE_GRANULE)
-        memory.store.discard(SMALL_SPAN, memory.large.high * LARGE_GRANULE)
-        memory.reset()
+                memory.release(allocation)
+        small = -(-memory.small.high * SMALL_GRANULE // LARGE_GRANULE) * LARGE_GRANULE
+        for offset, size in ((0, small), (SMALL_SPAN, memory.large.high * LARGE_GRANULE)):
+            if size:
+                memory.store.discard(offset, size)
+        memory.small.high = memory.large.high = 0
 
     def pin(self, size: int) -> Allocation | None:
         """Pinned host memory; None when the host has none."""

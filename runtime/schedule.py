@@ -8,7 +8,7 @@ This module has what all policies share, and ``asap``: what can run runs, stream
 order of (finish, number). ``schedule_serial.py`` has the policies that look for missing synchronisation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
@@ -82,15 +82,18 @@ def reachable(target: Task) -> bool:
     Walks the queues with virtual completions. Resets of an event's bit are not considered, so the answer may be yes
     where a reset overtakes a wait; then the work that leads there runs early, and the wait goes on.
     """
-    lanes = [(list(target.stream.queue), [0])]  # the tasks of a stream, and how many of them were passed
-    known = {target.stream.handle}
+    lanes: list[Iterator[Task]] = []
+    heads: list[Task | None] = []
+    known: set[int] = set()
     done: set[int] = set()
     signalled: set[int] = set()
 
     def visit(stream: "Stream") -> None:
         if stream.handle not in known:
             known.add(stream.handle)
-            lanes.append((list(stream.queue), [0]))
+            lane = iter(stream.queue)
+            lanes.append(lane)
+            heads.append(next(lane, None))
 
     def passes(wait: EventWait) -> bool:
         record = wait.record
@@ -101,11 +104,13 @@ def reachable(target: Task) -> bool:
             visit(pending.stream)
         return wait.event.handle in signalled
 
+    visit(target.stream)
     moved = True
     while moved:
         moved = False
-        for tasks, passed in lanes:
-            for task in tasks[passed[0] :]:
+        for index, lane in enumerate(lanes):
+            task = heads[index]
+            while task is not None:
                 if isinstance(task, EventWait) and task.closed() and not passes(task):
                     break
                 if task is target:
@@ -114,7 +119,7 @@ def reachable(target: Task) -> bool:
                     done.add(task.number)
                     if isinstance(task, SignalRecord):
                         signalled.add(task.event.handle)
-                passed[0] += 1
+                heads[index] = task = next(lane, None)
                 moved = True
     return False
 

@@ -55,8 +55,10 @@ class Record(Task):
     waiters: "list[EventWait]"
 
     def effect(self, machine: "Machine") -> Refused | None:
+        waiters = self.waiters
         self.inert = True
-        for waiter in self.waiters:
+        del self.waiters  # they refer to this record
+        for waiter in waiters:
             machine.schedule.opened(waiter, self.finish)
         return None
 
