@@ -100,7 +100,10 @@ class FakeHost:
         return found is not None and self.write(destination, memoryview(bytes(found)))
 
     def fill(self, address: int, value: int, size: int) -> bool:
-        return self.write(address, memoryview(bytes((value,)) * size))
+        found = self._find(address, size)
+        if found is not None:
+            found[:] = bytes((value,)) * size
+        return found is not None
 
     def pinned_alloc(self, size: int) -> int:
         return self.give(b"\0" * size) if self.memory_left and size <= MOST else 0
