@@ -174,12 +174,12 @@ class Replay:
                     if len(results) < _REMEMBERED:
                         results[outs] = expected
                 same = reply == (ret, *expected)
+            if machine.waits:
+                self._ended.extend(machine.take_ended())  # part of the step: the end of a wait may move bytes
             if not same:
                 self._compare(record, record.ret, outs, reply, decode_result)
             if effects or port.differences:
                 self._effects(record)
-            if machine.waits:
-                self._ended.extend(machine.take_ended())
             return None
 
         return step
@@ -188,12 +188,16 @@ class Replay:
         """A call that was recorded as unsupported, or whose function has no implementation here."""
         if record.supported:
             raise ReplayError(f"call #{record.number}: this version has no {record.function}{_OTHER_VERSION}")
+        self.port.begin(record.effects)
+        self.machine.begin(self._start + record.time)
+        self._settle()
         self.calls += 1
         answer = MODEL[record.function].result.unsupported
         if self._codec(record.function).decode_result(record.ret) not in (answer, answer or 0):
             self._differ(record, RETURNS, self.printer.result(record.function, record.ret), str(answer))
         if handler is not None:
             self.supported_now[record.function] = self.supported_now.get(record.function, 0) + 1
+        self._effects(record)
 
     def _enter(self, record: Enter) -> None:
         if self._ended:
@@ -206,6 +210,7 @@ class Replay:
         self.port.begin(record.effects)
         machine.begin(self._start + record.time)
         reply = handler(machine.thread(record.thread), *args)
+        self._settle()
         self.calls += 1
         wait = reply if isinstance(reply, Wait) else None
         self._waiting[record.thread] = record, wait
@@ -215,7 +220,6 @@ class Replay:
                 shown = self._shown_reply(record.function, reply)
                 self._differ(record, "wait", "the call waits", f"it returns at once: {shown}")
         self._effects(record)
-        self._settle()
 
     def _exit(self, record: Exit) -> None:
         enter, wait = self._waiting.pop(record.thread, (None, None))
@@ -247,8 +251,8 @@ class Replay:
         self.port.begin(record.effects)
         self.machine.begin(self._start + record.time)
         self.machine.pace()
-        self._effects(record)
         self._settle()
+        self._effects(record)
 
     def _expire(self, record: Expire) -> None:
         if self._ended:
@@ -263,8 +267,8 @@ class Replay:
             self._differ(record, "limit of a wait", "a call whose limit passes", "it waits without a limit")
         else:
             self.machine.expire(wait)
-        self._effects(record)
         self._settle()
+        self._effects(record)
 
     def _thread_end(self, record: ThreadEnd) -> None:
         if self._ended:

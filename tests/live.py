@@ -166,24 +166,21 @@ class Live:
         handler = self.machine.handlers[function.index]
         number, self.calls = self.calls, self.calls + 1
         time = self.now + after - START
+        self._begin(after)
         if handler is None:
-            self.now += after
             ins = _frozen(codec.encode_ins(args))
             answer = function.result.unsupported
-            self._add(Call(number, thread, time, name, answer, ins, codec.blank, (), False))
+            self._end(lambda effects: Call(number, thread, time, name, answer, ins, codec.blank, effects, False))
             return answer
-        self._begin(after)
         reply = handler(self.machine.thread(thread), *args)
         if isinstance(reply, Wait):
-            ins = _frozen(codec.encode_ins(args))
-            self._add(Enter(number, thread, time, name, ins, self._effects()))
             self._waiting[thread] = reply, number, name
-            self._end()
+            ins = _frozen(codec.encode_ins(args))
+            self._end(lambda effects: Enter(number, thread, time, name, ins, effects))
             return reply
         ret, *outs = codec.encode_reply(reply)
         ins = _frozen(codec.encode_ins(args))
-        self._add(Call(number, thread, time, name, ret, ins, _frozen(outs), self._effects()))
-        self._end()
+        self._end(lambda effects: Call(number, thread, time, name, ret, ins, _frozen(outs), effects))
         return reply
 
     def create(self, name: str, *args: Any, thread: int = 1) -> int:
@@ -200,8 +197,7 @@ class Live:
     def pace(self, after: int) -> None:
         self._begin(after)
         self.machine.pace()
-        self._add(Pace(self.now - START, self._effects()))
-        self._end()
+        self._end(lambda effects: Pace(self.now - START, effects))
 
     def expire(self, thread: int) -> None:
         """Let the limit of a thread's wait pass."""
@@ -209,18 +205,29 @@ class Live:
         assert wait.deadline is not None
         self._begin(max(wait.deadline - self.now, 0))
         self.machine.expire(wait)
-        self._add(Expire(thread, self.now - START, self._effects()))
-        self._end()
+        self._end(lambda effects: Expire(thread, self.now - START, effects))
 
     def end_thread(self, thread: int) -> None:
         self.now += 1000
         self.machine.end_thread(thread)
         self._add(ThreadEnd(thread, self.now - START))
 
+    def waiting_threads(self) -> set[int]:
+        return set(self._waiting)
+
+    def limited(self, thread: int) -> bool:
+        """Whether a thread's wait has a limit."""
+        return self._waiting[thread][0].deadline is not None
+
     # Replay
 
     def replay(
-        self, records: list[Record] | None = None, *, keep_going: bool = False, what_if: Settings | None = None
+        self,
+        records: list[Record] | None = None,
+        *,
+        keep_going: bool = False,
+        what_if: Settings | None = None,
+        first_ordinal: int = 0,
     ) -> Replay:
         """Replay ``records``, or what was recorded."""
         replay = Replay(
@@ -230,6 +237,7 @@ class Live:
             self.host.span,
             START,
             self.host.content,
+            first_ordinal=first_ordinal,
             what_if=what_if is not None,
             keep_going=keep_going,
         )
@@ -276,10 +284,6 @@ class Live:
         self.now += after
         self.machine.begin(self.now)
 
-    def _effects(self) -> tuple[Effect, ...]:
-        effects, self.host.effects = tuple(self.host.effects), []
-        return effects
-
     def _add(self, record: Record) -> None:
         for region in self._book.fresh:
             self.records.append(Note("region", region))
@@ -287,8 +291,12 @@ class Live:
         self._book.settle()
         self.records.append(record)
 
-    def _end(self) -> None:
-        for wait in self.machine.take_ended() if self.machine.waits else ():
+    def _end(self, record: Callable[[tuple[Effect, ...]], Record]) -> None:
+        """The end of a step. What its ending waits moved belongs to its effects; their ends stand after it."""
+        ended = self.machine.take_ended() if self.machine.waits else []
+        effects, self.host.effects = tuple(self.host.effects), []
+        self._add(record(effects))
+        for wait in ended:
             _, number, name = self._waiting.pop(wait.thread)
             ret, *outs = self.wire.function(SCHEMA[name]).encode_reply(wait.reply)
             self._add(Exit(number, wait.thread, name, ret, _frozen(outs)))

@@ -135,6 +135,21 @@ def waits() -> Live:
     return live
 
 
+def copies_that_wait() -> Live:
+    """A copy of pageable memory waits for its stream and moves its bytes when another thread ends the wait."""
+    live = selected()
+    live.ok("aclrtSetDevice", 0, thread=2)
+    device, pageable = live.create("aclrtMalloc", KILOBYTE, HUGE_FIRST), live.host.put(100, b"pageable" * 8)
+    held, free = live.create("aclrtCreateStream"), live.create("aclrtCreateStream")
+    event = live.create("aclrtCreateEventWithFlag", SYNC)
+    live.ok("aclrtStreamWaitEvent", held, event)
+    live.call("aclrtMemcpyAsync", device, KILOBYTE, pageable, 64, HOST_TO_DEVICE, held, thread=2)
+    live.ok("aclrtRecordEvent", event, free)
+    live.ok("aclrtSynchronizeStream", free)
+    live.ok("aclrtMemcpy", pageable, 64, device + 32, 32, DEVICE_TO_HOST)
+    return live
+
+
 def unsupported() -> Live:
     """Calls of functions that have no implementation."""
     live = selected()
@@ -144,4 +159,10 @@ def unsupported() -> Live:
     return live
 
 
-ALL = {"objects": objects, "memory": memory, "waits": waits, "unsupported": unsupported}
+ALL = {
+    "objects": objects,
+    "memory": memory,
+    "waits": waits,
+    "copies_that_wait": copies_that_wait,
+    "unsupported": unsupported,
+}

@@ -12,8 +12,10 @@ import pytest
 
 from cannery.tools.elf import obstacle
 
+GLIBC = b"/lib64/ld-linux-x86-64.so.2"
 
-def elf(bits: int = 64, machine: int | None = None, interpreter: bytes | None = b"/lib64/ld-linux-x86-64.so.2") -> bytes:
+
+def elf(bits: int = 64, machine: int | None = None, interpreter: bytes | None = GLIBC) -> bytes:
     """The head of an ELF file with one program header."""
     if machine is None:
         machine = {"x86_64": 62, "aarch64": 183}[os.uname().machine]

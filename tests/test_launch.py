@@ -97,7 +97,8 @@ LAUNCHER = """
 import os, sys
 from pathlib import Path
 from cannery.tools import launch
-sys.exit(os.waitstatus_to_exitcode(launch.run(Path("/bin/sh"), ["sh", "-c", sys.argv[1]], dict(os.environ), None)[1]) % 256)
+_, status = launch.run(Path("/bin/sh"), ["sh", "-c", sys.argv[1]], dict(os.environ), None)
+sys.exit(os.waitstatus_to_exitcode(status) % 256)
 """
 
 

@@ -76,7 +76,7 @@ def test_an_altered_result_is_found_at_its_call(function: str, what: str) -> Non
 
 
 def effects() -> Iterator[tuple[str, int, int]]:
-    for name in ("memory", "objects"):
+    for name in ("memory", "objects", "copies_that_wait"):
         for place, record in enumerate(LIVES[name].records):
             for index, _ in enumerate(getattr(record, "effects", ())):
                 yield name, place, index

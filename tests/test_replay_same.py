@@ -57,6 +57,18 @@ def test_the_scenarios_use_every_implemented_function() -> None:
     assert [f.name for f in MODEL.functions if handlers[f.index] is not None and f.name not in used] == []
 
 
+def test_work_that_is_due_runs_at_an_unsupported_call_as_at_any_other() -> None:
+    live = scenarios.selected()
+    pinned, device = live.create("aclrtMallocHost", 64), live.create("aclrtMalloc", 64, 0)
+    live.ok("aclrtMemcpyAsync", device, 64, pinned, 64, scenarios.HOST_TO_DEVICE, 0)
+    live.call("aclrtGetOverflowStatus", 0, 0, 0, after=50_000_000)
+    last = live.records[-1]
+    assert isinstance(last, Call)
+    assert [effect.kind for effect in last.effects] == ["read"]
+    live.ok("aclrtGetDevice", 1)
+    assert live.replay().differences == []
+
+
 def test_a_call_that_is_implemented_now_is_reported_and_not_executed() -> None:
     live = scenarios.selected()
     live.ok("aclrtGetDevice", 1)

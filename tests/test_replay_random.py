@@ -1,0 +1,131 @@
+"""Whatever a program calls, with whatever arguments, from whatever threads: its trace replays to the same results."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cannery.recorder.records import Record
+from cannery.runtime.api import MODEL
+from cannery.runtime.settings import Settings
+from tests.live import HOST_BASE, OUT, SCHEMA, Live
+
+HANDLERS = Live().machine.handlers
+FORMS = [SCHEMA[f.name] for f in MODEL.functions if HANDLERS[f.index] is not None]
+
+# Positions are resolved against what the program has by then, so that most arguments are good and some are not.
+places = st.integers(0, 30)
+sizes = st.sampled_from([0, 1, 16, 100, 4096, 70_000, 3 << 20, 1 << 45])
+small = st.integers(-1, 6)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(FORMS), st.integers(1, 3), st.lists(places, min_size=6, max_size=6), small, sizes),
+        st.sampled_from(["pace", "expire", "end"]),
+    ),
+    max_size=60,
+)
+
+
+class Program:
+    """Makes calls with arguments of the right kind, from what earlier calls gave."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.handles: list[int] = [0, 0x1234]
+        self.addresses: list[int] = [0, HOST_BASE + 100, HOST_BASE + (2 << 20)]
+        self.waiting: set[int] = set()
+
+    def step(self, step: Any) -> None:
+        if step == "pace":
+            self.live.pace(after=40_000)
+        elif step == "expire":
+            for thread in sorted(self.waiting):
+                if self.live.limited(thread):
+                    self.live.expire(thread)
+                    break
+        elif step == "end":
+            if 3 not in self.waiting:
+                self.live.end_thread(3)
+        else:
+            self._call(*step)
+        self.waiting = self.live.waiting_threads()
+
+    def _call(self, form: Any, thread: int, picks: list[int], number: int, size: int) -> None:
+        if thread in self.waiting:  # a thread that waits cannot call
+            return
+        args: list[Any] = []
+        for param, pick in zip(form.params, picks, strict=False):
+            if param.into == "handle":
+                args.append(self.handles[pick % len(self.handles)])
+            elif param.into == "address":
+                args.append(self.addresses[pick % len(self.addresses)] + (8 if pick == 7 else 0))
+            elif param.into == "flag":
+                args.append(0 if pick == 13 else OUT)
+            elif param.into == "bytes":
+                args.append(None)
+            else:
+                args.append(size if param.ctype == "size_t" else number)
+        reply = self.live.call(form.name, *args, thread=thread, after=1 + picks[0] * 500)
+        if isinstance(reply, tuple) and reply[0] == 0:
+            for param, value in zip(form.outputs, reply[1:], strict=True):
+                if param.out == "handle" and value:
+                    self.handles.append(value)
+                elif param.out == "address" and value:
+                    self.addresses.append(value)
+
+
+def record(chosen: Settings, program: list[Any], policy: str = "input") -> Live:
+    live = Live(chosen, policy)
+    live.ok("aclrtSetDevice", 0)
+    live.ok("aclrtSetDevice", 0, thread=2)
+    running = Program(live)
+    running.handles.append(live.create("aclrtCreateStream"))
+    running.handles.append(live.create("aclrtCreateEventWithFlag", 1))
+    for step in program:
+        running.step(step)
+    return live
+
+
+@pytest.mark.parametrize("schedule", ["asap", "late", "seed:5"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(program=steps)
+def test_any_program_replays_the_same(schedule: str, program: list[Any]) -> None:
+    live = record(Settings(devices=2, schedule=schedule), program)
+    replay = live.replay()
+    assert replay.differences == []
+    assert replay.calls == live.calls
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(program=steps, product=st.sampled_from(["A2", "310P", "950PR"]), schedule=st.sampled_from(["late", "seed:9"]))
+def test_any_what_if_comes_to_an_end(program: list[Any], product: str, schedule: str) -> None:
+    """Another product or schedule may change any result, but never what the replay can cope with."""
+    live = record(Settings(devices=2), program)
+    live.replay(what_if=live.settings._replace(product=product, schedule=schedule))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(program=steps)
+def test_a_what_if_that_changes_nothing_finds_nothing(program: list[Any]) -> None:
+    live = record(Settings(devices=2), program)
+    assert live.replay(what_if=live.settings).differences == []
+
+
+def test_a_what_if_compares_objects_by_identity() -> None:
+    """A machine that numbers its objects otherwise gives the same results for the same objects."""
+    live = record(Settings(devices=2), [])
+    stream = live.create("aclrtCreateStream")
+    event = live.create("aclrtCreateEvent")
+    live.ok("aclrtRecordEvent", event, stream)
+    context = live.call("aclrtGetCurrentContext", OUT)[1]
+    live.ok("aclrtSetCurrentContext", context)
+    for size in (100, 5000):
+        address = live.create("aclrtMalloc", size, 0)
+        live.ok("aclrtMemset", address + 10, size - 10, 7, 20)
+        live.ok("aclrtMemcpy", HOST_BASE, 64, address + 16, 10, 2)
+    renumbered: list[Record] = list(live.records)
+    replay = live.replay(renumbered, what_if=live.settings, first_ordinal=100)
+    assert replay.differences == []
+    exact = live.replay(renumbered, first_ordinal=100)
+    assert exact.differences[0].what == "output stream"
