@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from cannery.recorder.addresses import AddressBook
-from cannery.recorder.format import TraceError
+from cannery.recorder.format import MAX_ELEMENTS, TraceError
 from cannery.recorder.schema import LIST, FunctionForm, ParamForm
 from cannery.runtime.handles import handle_of, ordinal_of
 
@@ -99,11 +99,16 @@ class Wire:
         """From a Python value to its wire value; None when they are the same."""
         if not form.startswith(LIST):
             return self._encoders[form]
-        element = self._encoders[form.removeprefix(LIST)]
-        if element is None:
-            return None
-        convert = element
-        return lambda values: None if values is None else [convert(value) for value in values]
+        convert = self._encoders[form.removeprefix(LIST)] or _same
+
+        def encode_list(values: Sequence[Any] | None) -> list[Any] | None:
+            if values is None:
+                return None
+            if len(values) > MAX_ELEMENTS:
+                raise ValueError(f"an array of {len(values)} elements is longer than the trace format allows")
+            return [convert(value) for value in values]
+
+        return encode_list
 
     def out_encoder(self, form: str | None) -> Convert | None:
         """The encoder of an output. nil says there that nothing was written, so a null address is ``[0, 0]``."""

@@ -26,7 +26,8 @@ def fill(recording: Recording, payload: bytes) -> None:
         recording.call("make", (0x10, number), (0, handle_of(number + 1)), thread=number % 2)
         recording.call("pair", (handle_of(number + 1), 0 if number % 2 else 0xBAD), 107017 if number % 3 else 0)
         kept = recording.store.keep(payload * (number % 3 + 1), True)
-        recording.call("copy", (BASE + 64, 40, 0x7F00_0000_1010, handle_of(1)), 0, [(format.READ, kept), (format.FILL,)])
+        effects = [(format.READ, kept), (format.FILL,)]
+        recording.call("copy", (BASE + 64, 40, 0x7F00_0000_1010, handle_of(1)), 0, effects)
         recording.call("sizes", (number / 4, handle_of(2), b"text" * number))
     number = recording.writer.enter(use, 1, recording.now + 1, (handle_of(2),), ())
     recording.writer.expire(1, recording.now + 2, ())

@@ -41,11 +41,11 @@ def live(form: str) -> st.SearchStrategy[Any]:
 
 @st.composite
 def calls(draw: st.DrawFn) -> list[tuple[str, tuple[Any, ...], Any]]:
-    found = []
+    found: list[tuple[str, tuple[Any, ...], Any]] = []
     for form in draw(st.lists(st.sampled_from(SCHEMA.functions), max_size=12)):
-        args = tuple(draw(live(param.into)) for param in form.params)
-        reply = draw(live(form.result))
-        if form.outputs and draw(st.booleans()):
+        args: tuple[Any, ...] = tuple(draw(live(param.into)) for param in form.params)
+        reply: Any = draw(live(form.result))
+        if form.outputs and bool(draw(st.booleans())):
             reply = (reply, *(draw(st.one_of(st.none(), live(param.out or ""))) for param in form.outputs))
         found.append((form.name, args, reply))
     return found

@@ -62,7 +62,9 @@ def everything(path: Path) -> tuple[list[list[Record]], list[Any]]:
     """All that a reader can ask for. Raises TraceError."""
     bundle = Bundle.open(path)
     records = [list(stream.records()) for stream in bundle.processes]
-    rest = [(stream.counts()._replace(size=0), stream.inflight(), stream.settings) for stream in bundle.processes]
+    rest: list[Any] = [
+        (stream.counts()._replace(size=0), stream.inflight(), stream.settings) for stream in bundle.processes
+    ]
     for stream in records:
         for record in stream:
             for effect in getattr(record, "effects", ()):

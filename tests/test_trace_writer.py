@@ -241,6 +241,16 @@ class TestTrouble:
             recording.call("use", (handle_of(1),))
         assert recording.stops == ["No such file or directory"]
 
+    def test_an_array_that_no_reader_would_take_ends_the_recording(self, tmp_path: Path) -> None:
+        recording = Recording(tmp_path / "a.cann")
+        recording.call("many", ((0,) * 65535, 0, None, 0))
+        recording.call("many", ((0,) * 65536, 0, None, 0))
+        assert len(recording.stops) == 1
+        recording.die()
+        first, last = Bundle.open(recording.path).processes[0].records()
+        assert isinstance(first, Call)
+        assert isinstance(last, Note)
+
     def test_a_value_that_cannot_be_written_ends_the_recording(self, tmp_path: Path) -> None:
         recording = Recording(tmp_path / "a.cann")
         recording.call("use", (0,), reply=1 << 64)
@@ -312,8 +322,8 @@ def test_a_full_file_system_ends_the_recording_and_not_the_process(tmp_path: Pat
 
 def test_a_window_is_allocated_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
-    monkeypatch.setattr(window.os, "posix_fallocate", lambda *_: order.append("allocate"))
-    monkeypatch.setattr(window.os, "rename", lambda *_: order.append("rename"))
+    monkeypatch.setattr(os, "posix_fallocate", lambda *_: order.append("allocate"))
+    monkeypatch.setattr(os, "rename", lambda *_: order.append("rename"))
     window.make_window(str(tmp_path), 1, 4096, lambda descriptor, size: order.append("map"))
     assert order == ["allocate", "map", "rename"]
 
