@@ -294,6 +294,34 @@ class TestTrouble:
         assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 60_000
 
 
+def test_sigkill_loses_nothing_that_completed(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from tests.trace_tools import Recording\n"
+        "r = Recording(Path(sys.argv[1]), window_size=1 << 14)\n"
+        "for n in range(10**9):\n"
+        "    content = bytes([n % 256, n // 256 % 256]) * (20 + n % 300)\n"
+        "    r.call('use', (0,), 0, [(1, r.store.keep(content, True))])\n"
+        "    print(n, flush=True)\n"
+    )
+    root, path = Path(__file__).parent.parent, tmp_path / "a.cann"
+    with subprocess.Popen([sys.executable, "-c", program, str(path)], cwd=root, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for _ in range(3000):
+            process.stdout.readline()
+        process.kill()
+        completed = 3000 + len(process.stdout.read().splitlines())
+    bundle = Bundle.open(path)
+    (stream,) = bundle.processes
+    assert not stream.alive
+    records = [record for record in stream.records() if isinstance(record, Call)]
+    assert completed <= len(records) <= completed + 1
+    for number, record in enumerate(records):
+        payload = record.effects[0].payload
+        assert payload is not None
+        assert bundle.content(payload) == bytes([number % 256, number // 256 % 256]) * (20 + number % 300)
+
+
 def _raise(error: Exception) -> Any:
     def fail(*_: Any) -> None:
         raise error

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from cannery.recorder import format
@@ -19,6 +20,9 @@ from cannery.recorder.schema import LIST, FunctionForm, ParamForm, Schema
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.recorder.stream import Head, layouts_of, read_head, read_window
 from cannery.recorder.writer import StreamWriter
+
+settings.register_profile("trace", deadline=None)  # the machine may be busy
+settings.load_profile("trace")
 
 BASE = 0x2000_0000_0000
 SPAN = 1 << 40
