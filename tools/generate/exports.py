@@ -238,6 +238,10 @@ PREAMBLE: Final = """\
 
 #define CANNERY_EXPORT __attribute__((visibility("default")))
 
+/* outputs are written from, and floats packed into, the low bytes of 64-bit words */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(void *) == 8 && sizeof(long) == 8,
+               "Cannery runs on little-endian 64-bit machines");
+
 static inline uint64_t bits_of_float(float value)
 {
     uint32_t bits;
