@@ -30,3 +30,9 @@ def test_the_generated_exports_are_the_model(tmp_path: Path) -> None:
 def test_the_installed_library_exports_the_model() -> None:
     sdk = pytest.importorskip("cannery.shim.sdk")
     assert exported(sdk.library()) == {function.name for function in MODEL.functions}
+
+
+def test_programs_linked_to_the_installed_library_ask_for_the_real_name() -> None:
+    sdk = pytest.importorskip("cannery.shim.sdk")
+    dynamic = subprocess.run(["readelf", "-d", sdk.library()], check=True, capture_output=True, text=True).stdout
+    assert [line.split()[-1] for line in dynamic.splitlines() if "SONAME" in line] == ["[libascendcl.so]"]
