@@ -21,18 +21,22 @@ static int shared;
 
 /* What cannery.shim.session gives us: first for the process, then, with its first call, for one session. */
 static struct {
-    PyObject *new_thread, *attach, *end_thread, *pace, *expire, *forked;
+    PyObject *new_thread, *attach, *end_thread, *pace, *expire, *returned, *errand_done, *forked;
 } process;
 
 static struct {
     PyObject *handlers; /* list: by function, the machine's entry, or the session's for what is not implemented */
     PyObject *recorders; /* list: by function, what records a completed call, or None */
-    PyObject *machine, *waits, *effects, *wait_type;
+    PyObject *machine, *waits, *effects, *errands, *wait_type, *invoke_type;
     PyObject *enter, *settle, *arm;
     PyObject *tick; /* the virtual clock, or None */
     int64_t due;    /* the machine's, as of the last step */
     int armed;
 } session;
+
+#define SESSION_FIELDS { &session.handlers, &session.recorders, &session.machine, &session.waits, &session.effects, \
+                         &session.errands, &session.wait_type, &session.invoke_type, &session.enter, &session.settle, \
+                         &session.arm, &session.tick }
 
 int64_t cannery_monotonic(void)
 {
@@ -52,7 +56,32 @@ void cannery_arm(int64_t due)
 void cannery_end_wait(uint32_t thread, uint64_t result)
 {
     if (services != NULL)
-        services->end_wait(thread, result);
+        services->end_wait(thread, result, NULL);
+}
+
+static struct cannery_invoke make_invoke(uint64_t function, uint32_t signature, const uint64_t args[4])
+{
+    return (struct cannery_invoke){ signature, function, { args[0], args[1], args[2], args[3] } };
+}
+
+void cannery_invoke(uint32_t thread, uint64_t function, uint32_t signature, const uint64_t args[4])
+{
+    struct cannery_invoke invoke = make_invoke(function, signature, args);
+    if (services != NULL)
+        services->end_wait(thread, 0, &invoke);
+}
+
+void cannery_errand(uint32_t worker, uint64_t function, uint32_t signature, const uint64_t args[4])
+{
+    struct cannery_invoke invoke = make_invoke(function, signature, args);
+    if (services != NULL)
+        services->errand(worker, &invoke);
+}
+
+void cannery_dismiss(uint32_t worker)
+{
+    if (services != NULL)
+        services->dismiss(worker);
 }
 
 void cannery_set_inflight(void *slots, uint32_t count)
@@ -121,8 +150,7 @@ static void retire_host(struct cannery_thread *thread)
 
 static void detach(void)
 {
-    PyObject **fields[] = { &session.handlers, &session.recorders, &session.machine, &session.waits, &session.effects,
-                            &session.wait_type, &session.enter, &session.settle, &session.arm, &session.tick };
+    PyObject **fields[] = SESSION_FIELDS;
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         Py_CLEAR(*fields[i]);
     cannery_journal_begin(0);
@@ -278,7 +306,7 @@ static int start_session(void)
     if (parts == NULL)
         return -1;
     PyObject **fields[] = { &process.new_thread, &process.attach, &process.end_thread, &process.pace, &process.expire,
-                            &process.forked };
+                            &process.returned, &process.errand_done, &process.forked };
     int status = take_parts(parts, fields, sizeof fields / sizeof fields[0]);
     Py_DECREF(parts);
     return status;

@@ -34,6 +34,10 @@ void cannery_journal_function(unsigned index, const char *ins, const char *outs)
 
 void cannery_arm(int64_t due);
 void cannery_end_wait(uint32_t thread, uint64_t result);
+/* Have a function of the program run: by the waiting thread, whose call then goes on, or by a worker. */
+void cannery_invoke(uint32_t thread, uint64_t function, uint32_t signature, const uint64_t args[4]);
+void cannery_errand(uint32_t worker, uint64_t function, uint32_t signature, const uint64_t args[4]);
+void cannery_dismiss(uint32_t worker);
 void cannery_set_inflight(void *slots, uint32_t count);
 const char *cannery_getenv(const char *name);
 void cannery_setenv(const char *name, const char *value);

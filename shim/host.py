@@ -129,7 +129,7 @@ class LiveHost:
     def pinned_alloc(self, size: int) -> int:
         address = int(lib.cannery_host_alloc(size))
         if not address:
-            self.effects.append((-format.ALLOC, 0))
+            self.effects.append((-format.ALLOC,))
             return 0
         self.pinned[address] = size
         self.effects.append((format.ALLOC, self.book.add(address, size)))

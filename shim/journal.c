@@ -151,7 +151,8 @@ static int journal_call(const struct cannery_request *request, const struct cann
     for (unsigned i = 0; i < function->nouts; i++) {
         if (!(request->written & (1u << i)))
             *at++ = 0xc0;
-        else if ((at = put_value(at, forms->outs[i], request->outs[i], negative >> i & 1)) == NULL)
+        else if ((forms->outs[i] == FORM_ADDRESS && request->outs[i] == 0) || /* nil would mean "not written" */
+                 (at = put_value(at, forms->outs[i], request->outs[i], negative >> i & 1)) == NULL)
             return 0;
     }
     size_t size = (size_t)(at - record);

@@ -21,6 +21,7 @@ from cannery.recorder.payloads import PayloadStore
 from cannery.recorder.sizes import SizeError, parse_size
 from cannery.recorder.writer import StreamWriter
 from cannery.runtime.api import MODEL
+from cannery.runtime.invoke import Invoke
 from cannery.runtime.machine import Machine
 from cannery.runtime.settings import Settings
 from cannery.runtime.version import VERSION
@@ -121,7 +122,7 @@ class Recording:
         )
         if isinstance(self.writer, JournalWriter):
             self.writer.share(schema.functions, machine.handlers, host.base, host.span)
-        self.payloads = PayloadStore(self.folder.pack, policy, limit, say)
+        self.payloads = PayloadStore(self.folder.pack, policy, limit, self.writer.stop)
         host.book = book
         host.payloads = self.payloads
         lib.cannery_set_inflight(ffi.from_buffer(self.folder.inflight), format.SLOTS)
@@ -174,6 +175,21 @@ class Recording:
         """The limit of a wait ran out."""
         if self.writer is not None:
             self.writer.expire(thread, now, effects)
+
+    def invoke(self, thread: int, worker: int, invoke: Invoke) -> None:
+        """The step before asked for a function of the program: by a thread, or by a worker."""
+        if self.writer is not None:
+            self.writer.invoke(thread, worker, invoke.function, invoke.arguments)
+
+    def returned(self, thread: int, now: int, value: int, effects: Sequence[Any]) -> None:
+        """The function that a thread's call asked for returned."""
+        if self.writer is not None:
+            self.writer.returned(thread, now, value, effects)
+
+    def errand(self, worker: int, now: int, value: int, effects: Sequence[Any]) -> None:
+        """The function that a worker ran returned."""
+        if self.writer is not None:
+            self.writer.errand(worker, now, value, effects)
 
     def thread_end(self, thread: int, now: int) -> None:
         """A thread ended."""

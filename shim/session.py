@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cannery.runtime.api import MODEL
+from cannery.runtime.invoke import SIGNATURES, Invoke
 from cannery.runtime.machine import FAR, Machine, Wait
 from cannery.runtime.settings import SettingError, Settings
 from cannery.shim._engine import ffi, lib
@@ -59,7 +60,8 @@ class Session:
             self.machine.ordinal = parent.machine.ordinal
         self.virtual = 0
         self.is_virtual = settings.clock == "virtual"
-        self.waiting: dict[int, tuple[Wait, int]] = {}
+        self.waiting: dict[int, Wait] = {}
+        self.open: dict[int, list[tuple[int, int]]] = {}  # by thread: function and number of calls that did not end
         self.texts: dict[int, bytes] = {}  # the text last handed to each thread: the program holds a pointer into it
         self.said: set[str] = set()
         recorded = None if parent is None else parent.recording
@@ -74,7 +76,9 @@ class Session:
             self.machine,
             self.machine.waits,
             self.host.effects,
+            getattr(self.machine, "errands", []),
             Wait,
+            Invoke,
             self.enter,
             self.settle,
             self.arm,
@@ -115,11 +119,51 @@ class Session:
 
     # Steps
 
-    def enter(self, index: int, thread: Any, now: int, arguments: tuple[Any, ...], wait: Wait) -> list[int]:
-        """A call begins to wait; until when at most, for the engine."""
+    def enter(self, index: int, thread: Any, now: int, arguments: tuple[Any, ...], reply: Any) -> list[int]:
+        """A call does not end with this step: it waits, or has a function of the program run. For the engine, see
+        ``take_pending`` in steps.c."""
         number = self.recording.enter(index, thread.ordinal, now, arguments, self.host.effects)
-        self.waiting[thread.ordinal] = (wait, number)
-        return [self._deadline(wait)]
+        self.open.setdefault(thread.ordinal, []).append((index, number))
+        pending = self._pending(thread.ordinal, reply)
+        assert pending is not None
+        return pending
+
+    def _pending(self, thread: int, reply: Any) -> list[int] | None:
+        """What the engine has to know of a reply that does not end the call; None for one that does."""
+        if isinstance(reply, Wait):
+            self.waiting[thread] = reply
+            return [self._deadline(reply)]
+        if isinstance(reply, Invoke):
+            self.recording.invoke(thread, 0, reply)
+            return [reply.function, SIGNATURES[reply.signature], *_four(reply.arguments)]
+        return None
+
+    def _exit(self, thread: int, reply: Any) -> None:
+        """The innermost open call of a thread ended."""
+        calls = self.open[thread]
+        index, number = calls.pop()
+        if not calls:
+            del self.open[thread]
+        self.recording.exit(index, number, thread, reply)
+
+    def returned(self, thread: Any, now: int, value: int) -> Any:
+        """The function that the thread's call asked for returned."""
+        now = self.tick() if self.is_virtual else now
+        self.machine.begin(now)
+        reply = self.machine.returned(thread, value)
+        self.recording.returned(thread.ordinal, now, value, self.host.effects)
+        pending = self._pending(thread.ordinal, reply)
+        if pending is not None:
+            return pending
+        self._exit(thread.ordinal, reply)
+        return reply
+
+    def errand_done(self, worker: int, now: int, value: int) -> None:
+        """The function that a worker ran returned."""
+        now = self.tick() if self.is_virtual else now
+        self.machine.begin(now)
+        self.machine.errand_done(worker, value)
+        self.recording.errand(worker, now, value, self.host.effects)
 
     def pace(self, now: int) -> None:
         """What became due while nobody called."""
@@ -134,10 +178,9 @@ class Session:
 
     def expire(self, thread: Any, now: int) -> list[int] | None:
         """The limit of the thread's wait passed. A list: it did not yet."""
-        entry = self.waiting.get(thread.ordinal)
-        if entry is None:
+        wait = self.waiting.get(thread.ordinal)
+        if wait is None:
             return None  # it ended in the meantime
-        wait = entry[0]
         if self.is_virtual:
             now = self.virtual = max(self.virtual, wait.deadline or 0)
         elif wait.deadline is None or now < wait.deadline:
@@ -155,11 +198,27 @@ class Session:
         self.texts.pop(thread.ordinal, None)
 
     def settle(self) -> None:
-        """The end of a step: release who need not wait any longer; what passed through the host port is recorded."""
-        for wait in self.machine.take_ended():
-            _, number = self.waiting.pop(wait.thread)
-            self.recording.exit(MODEL[wait.function].index, number, wait.thread, wait.reply)
-            lib.cannery_end_wait(wait.thread, wait.reply)
+        """The end of a step: release who need not wait any longer, and hand out what functions are to be run; what
+        passed through the host port is recorded."""
+        machine = self.machine
+        for wait in machine.take_ended():
+            thread = wait.thread
+            del self.waiting[thread]
+            if isinstance(wait.reply, Invoke):
+                self.recording.invoke(thread, 0, wait.reply)
+                arguments = _four(wait.reply.arguments)
+                lib.cannery_invoke(thread, wait.reply.function, SIGNATURES[wait.reply.signature], arguments)
+            else:
+                self._exit(thread, wait.reply)
+                lib.cannery_end_wait(thread, wait.reply)
+        if getattr(machine, "errands", None) or getattr(machine, "dismissed", None):
+            for errand in machine.take_errands():
+                invoke = errand.invoke
+                self.recording.invoke(0, errand.worker, invoke)
+                arguments = _four(invoke.arguments)
+                lib.cannery_errand(errand.worker, invoke.function, SIGNATURES[invoke.signature], arguments)
+            for worker in machine.take_dismissed():
+                lib.cannery_dismiss(worker)
         self.host.effects.clear()
 
     def arm(self) -> None:
@@ -178,6 +237,10 @@ class Session:
         if self.is_virtual:
             return time.monotonic_ns() + max(0, wait.deadline - self.virtual)
         return wait.deadline
+
+
+def _four(arguments: tuple[int, ...]) -> list[int]:
+    return [*arguments, 0, 0, 0, 0][:4]
 
 
 class Process:
@@ -213,6 +276,16 @@ class Process:
         """See Session."""
         return self.session.expire(thread, now) if self.session is not None else None
 
+    def returned(self, thread: Any, now: int, value: int) -> Any:
+        """See Session."""
+        assert self.session is not None
+        return self.session.returned(thread, now, value)
+
+    def errand_done(self, worker: int, now: int, value: int) -> None:
+        """See Session. A worker of a process that forked does not exist in the child."""
+        assert self.session is not None
+        self.session.errand_done(worker, now, value)
+
     def forked(self) -> None:
         """This is a child: let go of the parent's trace and memory, which are not ours, and begin anew."""
         if self.session is not None:
@@ -228,4 +301,13 @@ def start() -> tuple[Any, ...]:
     # reference counts free what a step leaves behind; a collector would look at every live event again and again
     gc.disable()
     gc.freeze()
-    return process.new_thread, process.attach, process.end_thread, process.pace, process.expire, process.forked
+    return (
+        process.new_thread,
+        process.attach,
+        process.end_thread,
+        process.pace,
+        process.expire,
+        process.returned,
+        process.errand_done,
+        process.forked,
+    )

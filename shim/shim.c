@@ -34,6 +34,7 @@ struct cannery_thread {
     uint32_t ordinal;
     uint32_t ended;      /* futex word: the wait is over, `result` is valid */
     uint64_t result;
+    struct cannery_invoke invoke; /* to be run before the call ends; with `ended` */
     uint32_t generation; /* of the process (fork); an older one means that the ordinal is the parent's */
     uint8_t inside;      /* this thread is in a call */
     uint8_t numbered;
@@ -54,6 +55,23 @@ static uint32_t last_ordinal;
 static uint32_t generation;
 static struct inflight *inflight_slots;
 static uint32_t inflight_count;
+
+/* ---- threads of the runtime ---- */
+
+static int start_thread(void *(*body)(void *), void *argument)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    sigfillset(&all); /* the program's signal handlers must not run on a thread it does not know */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    int status = pthread_create(&thread, &attributes, body, argument);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
 
 /* ---- the pacer ---- */
 
@@ -98,19 +116,10 @@ static void arm_pacer(int64_t due)
         cannery_futex_wake(&pacer.word);
         return;
     }
-    pthread_t thread;
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    sigfillset(&all); /* the program's signal handlers must not run on a thread it does not know */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (pthread_create(&thread, &attributes, pace, NULL) == 0)
+    if (start_thread(pace, NULL) == 0)
         pacer.started = 1;
     else
         cannery_say("no thread for the pacer: work that becomes due while the program makes no call will not run");
-    pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ---- services for the engine ---- */
@@ -119,13 +128,14 @@ static struct cannery_thread_engine *thread_engine(struct cannery_thread *thread
 
 static uint32_t thread_ordinal(struct cannery_thread *thread) { return thread->ordinal; }
 
-static void end_wait(uint32_t ordinal, uint64_t result)
+static void end_wait(uint32_t ordinal, uint64_t result, const struct cannery_invoke *invoke)
 {
     for (struct cannery_thread **link = &waiting; *link != NULL; link = &(*link)->next_waiting)
         if ((*link)->ordinal == ordinal) {
             struct cannery_thread *thread = *link;
             *link = thread->next_waiting;
             thread->result = result;
+            thread->invoke = invoke != NULL ? *invoke : (struct cannery_invoke){ 0 };
             uint32_t *word = &thread->ended;
             __atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
             cannery_futex_wake(word);
@@ -208,6 +218,99 @@ static struct cannery_thread *new_thread(void)
     return thread;
 }
 
+/* ---- functions of the program ---- */
+
+static uint64_t run_function(const struct cannery_invoke *invoke)
+{
+    const uint64_t *args = invoke->args;
+    void *function = (void *)(uintptr_t)invoke->function, *pointers[4];
+    for (unsigned i = 0; i < 4; i++)
+        pointers[i] = (void *)(uintptr_t)args[i];
+    switch ((enum cannery_signature)invoke->signature) {
+    case CANNERY_VOID_PTR: ((void (*)(void *))function)(pointers[0]); return 0;
+    case CANNERY_VOID_PTR_PTR: ((void (*)(void *, void *))function)(pointers[0], pointers[1]); return 0;
+    case CANNERY_U32_I32_PTR: return ((uint32_t (*)(int32_t, void *))function)((int32_t)args[0], pointers[1]);
+    case CANNERY_PTR_PTR_SIZE:
+        return (uint64_t)(uintptr_t)((void *(*)(void *, size_t))function)(pointers[0], (size_t)args[1]);
+    case CANNERY_I32_I32_I32_U32_PTR:
+        return (uint64_t)(int64_t)((int32_t (*)(int32_t, int32_t, uint32_t, void *))function)(
+            (int32_t)args[0], (int32_t)args[1], (uint32_t)args[2], pointers[3]);
+    case CANNERY_NO_FUNCTION: break;
+    }
+    return 0;
+}
+
+/* A thread of the runtime: runs the functions that the machine gives to its worker of that number. */
+struct worker {
+    uint32_t number;
+    uint32_t word; /* futex: 1 while there is something to do */
+    uint8_t dismissed;
+    struct cannery_invoke invoke;
+    struct worker *next;
+};
+
+static struct worker *workers; /* the engine lock guards the list and what is in it while `word` is 0 */
+
+static struct cannery_thread *new_thread(void);
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct cannery_thread *thread = new_thread();
+    for (;;) {
+        while (__atomic_load_n(&worker->word, __ATOMIC_ACQUIRE) == 0)
+            cannery_futex_wait(&worker->word, 0, -1);
+        if (worker->dismissed || thread == NULL)
+            break;
+        struct cannery_invoke invoke = worker->invoke;
+        __atomic_store_n(&worker->word, 0, __ATOMIC_RELEASE);
+        struct cannery_request request = { .kind = CANNERY_ERRAND, .function = worker->number, .thread = thread };
+        request.value = run_function(&invoke);
+        cannery_turn_submit(&request); /* may bring the next errand */
+    }
+    free(worker);
+    return NULL;
+}
+
+static void wake_worker(struct worker *worker)
+{
+    uint32_t *word = &worker->word;
+    __atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
+    cannery_futex_wake(word);
+}
+
+static void errand(uint32_t number, const struct cannery_invoke *invoke)
+{
+    struct worker *worker = workers;
+    while (worker != NULL && worker->number != number)
+        worker = worker->next;
+    if (worker == NULL) {
+        worker = calloc(1, sizeof *worker);
+        if (worker == NULL || start_thread(work, worker) != 0) {
+            cannery_say("no thread for a function of the program: it will never be run");
+            free(worker);
+            return;
+        }
+        worker->number = number;
+        worker->next = workers;
+        workers = worker;
+    }
+    worker->invoke = *invoke;
+    wake_worker(worker);
+}
+
+static void dismiss(uint32_t number)
+{
+    for (struct worker **link = &workers; *link != NULL; link = &(*link)->next)
+        if ((*link)->number == number) {
+            struct worker *worker = *link;
+            *link = worker->next;
+            worker->dismissed = 1;
+            wake_worker(worker);
+            return;
+        }
+}
+
 /* ---- fork ---- */
 
 static struct cannery_request fork_turn;
@@ -243,6 +346,7 @@ static void after_fork_in_child(void)
         set_inflight(NULL, 0);
         atomic_store(&pacer.due, NEVER);
         pacer.started = 0;
+        workers = NULL;
         this_thread->numbered = 0;
         cannery_turn_reset_in_child();
         engine.after_fork(this_thread, 1);
@@ -256,7 +360,8 @@ static void after_fork_in_child(void)
 static const struct cannery_services services_template = {
     .malloc = malloc, .calloc = calloc, .realloc = realloc, .free = free, .setenv = setenv, .getenv = getenv,
     .thread_engine = thread_engine, .thread_ordinal = thread_ordinal,
-    .begin_call = begin_call, .begin_wait = begin_wait, .end_wait = end_wait, .arm = arm_pacer,
+    .begin_call = begin_call, .begin_wait = begin_wait, .end_wait = end_wait, .errand = errand, .dismiss = dismiss,
+    .arm = arm_pacer,
     .set_inflight = set_inflight,
     .functions = cannery_functions
 };
@@ -298,17 +403,39 @@ static void write_outputs(const struct cannery_function *function, const struct 
             memcpy((void *)(uintptr_t)request->args[function->outs[i].arg], &request->outs[i], function->outs[i].size);
 }
 
-static uint64_t wait_for_end(struct cannery_thread *thread, int64_t deadline)
+static void wait_for_end(struct cannery_thread *thread, struct cannery_request *request)
 {
+    int64_t deadline = request->deadline;
     while (__atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE) == 0) {
         cannery_futex_wait(&thread->ended, 0, deadline);
         if (deadline >= 0 && cannery_now() >= deadline && __atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE) == 0) {
-            struct cannery_request request = { .kind = CANNERY_EXPIRE, .thread = thread };
-            cannery_turn_submit(&request); /* ends the wait, unless the machine's clock says that it is too early */
-            deadline = request.waits ? request.deadline : -1;
+            struct cannery_request expiry = { .kind = CANNERY_EXPIRE, .thread = thread };
+            cannery_turn_submit(&expiry); /* ends the wait, unless the machine's clock says that it is too early */
+            deadline = expiry.waits ? expiry.deadline : -1;
         }
     }
-    return thread->result;
+    request->result = thread->result;
+    request->invoke = thread->invoke;
+}
+
+/* Runs what the call asks for and tells the machine, until the call ends. */
+static void run_functions(struct cannery_thread *thread, struct cannery_request *request)
+{
+    const uint32_t index = request->function;
+    while (request->invoke.signature != CANNERY_NO_FUNCTION) {
+        struct inflight *slot = inflight_slot(thread);
+        thread->inside = 0; /* the function may call the runtime */
+        request->value = run_function(&request->invoke);
+        thread->inside = 1;
+        if (slot != NULL)
+            note_inflight(thread, index, request->args);
+        request->kind = CANNERY_RETURNED;
+        request->waits = 0;
+        request->invoke.signature = CANNERY_NO_FUNCTION;
+        cannery_turn_submit(request);
+        if (request->waits)
+            wait_for_end(thread, request);
+    }
 }
 
 uint64_t cannery_call(unsigned index, const uint64_t *args)
@@ -336,7 +463,10 @@ uint64_t cannery_call(unsigned index, const uint64_t *args)
     }
     struct inflight *slot = note_inflight(thread, index, args);
     cannery_turn_submit(&request);
-    uint64_t result = request.waits ? wait_for_end(thread, request.deadline) : request.result;
+    if (request.waits)
+        wait_for_end(thread, &request);
+    if (request.invoke.signature != CANNERY_NO_FUNCTION)
+        run_functions(thread, &request);
     if (request.written)
         write_outputs(function, &request);
     if (slot == NULL)
@@ -344,5 +474,5 @@ uint64_t cannery_call(unsigned index, const uint64_t *args)
     if (slot != NULL)
         __atomic_store_n(&slot->function, 0, __ATOMIC_RELEASE);
     thread->inside = 0;
-    return result;
+    return request.result;
 }

@@ -44,6 +44,8 @@ uint64_t cannery_call(unsigned function, const uint64_t *args);
 enum cannery_request_kind {
     CANNERY_CALL,       /* a call of the program */
     CANNERY_EXPIRE,     /* the real-time limit of this thread's wait ran out */
+    CANNERY_RETURNED,   /* a function of the program that the call asked for has returned `value` */
+    CANNERY_ERRAND,     /* likewise on a worker thread; `function` is the worker */
     CANNERY_PACE,       /* the pacer: run what became due while nobody called */
     CANNERY_THREAD_END, /* the thread ends */
     CANNERY_OWN_TURN    /* the thread wants the engine for itself (turn.c) */
@@ -54,6 +56,18 @@ enum cannery_request_state { /* futex word; the order of the values does not mat
 };
 
 struct cannery_thread; /* shim.c */
+
+/* A function of the program that is to be run, outside the engine. docs/architecture.md lists the signatures. */
+enum cannery_signature {
+    CANNERY_NO_FUNCTION, CANNERY_VOID_PTR, CANNERY_U32_I32_PTR, CANNERY_PTR_PTR_SIZE, CANNERY_VOID_PTR_PTR,
+    CANNERY_I32_I32_I32_U32_PTR
+};
+
+struct cannery_invoke {
+    uint32_t signature; /* enum cannery_signature */
+    uint64_t function;
+    uint64_t args[4];
+};
 
 struct cannery_request {
     uint32_t state;              /* enum cannery_request_state, atomic */
@@ -66,6 +80,8 @@ struct cannery_request {
     uint64_t lengths[2];         /* of the C strings among the arguments, in order */
     uint64_t result;             /* out: the return value's bits */
     uint64_t outs[CANNERY_MAX_OUTS];
+    uint64_t value;              /* RETURNED, ERRAND: what the function returned */
+    struct cannery_invoke invoke; /* out: the thread has to run that before the call can end */
     int64_t deadline;            /* out: monotonic ns at which a wait expires, < 0 for never; PACE: next due time */
     struct cannery_request *next;
 };
@@ -91,8 +107,11 @@ struct cannery_services { /* what the engine may ask of the shim; all of it runs
     uint32_t (*thread_ordinal)(struct cannery_thread *);
     void (*begin_call)(struct cannery_request *);        /* before a call is served: the thread gets its ordinal */
     void (*begin_wait)(struct cannery_thread *);         /* the call being served has to wait */
-    void (*end_wait)(uint32_t ordinal, uint64_t result); /* release the waiting thread with that result */
-    void (*arm)(int64_t due);                            /* wake the pacer not before that monotonic time */
+    /* release the waiting thread with that result, or to run that function first */
+    void (*end_wait)(uint32_t ordinal, uint64_t result, const struct cannery_invoke *invoke);
+    void (*errand)(uint32_t worker, const struct cannery_invoke *invoke); /* have a worker thread run a function */
+    void (*dismiss)(uint32_t worker);
+    void (*arm)(int64_t due); /* wake the pacer not before that monotonic time */
     void (*set_inflight)(void *slots, uint32_t count);   /* where to note what is in flight; NULL to stop */
     const struct cannery_function *functions;
     unsigned function_count;

@@ -20,8 +20,7 @@ static int take_parts(PyObject *parts, PyObject **fields[], Py_ssize_t count)
 
 static int attach(void)
 {
-    PyObject **fields[] = { &session.handlers, &session.recorders, &session.machine, &session.waits, &session.effects,
-                            &session.wait_type, &session.enter, &session.settle, &session.arm, &session.tick };
+    PyObject **fields[] = SESSION_FIELDS;
     PyObject *parts = PyObject_CallNoArgs(process.attach);
     if (parts == NULL)
         return -1;
@@ -120,12 +119,22 @@ static int take_answer(const struct cannery_function *function, struct cannery_r
     return to_bits(PyTuple_GET_ITEM(answer, 0), size, &request->result) < 0 ? -1 : (int)negative;
 }
 
-/* [deadline]: the call has to wait, until then at most. */
-static int take_deadline(struct cannery_request *request, PyObject *answer)
+/* What the session answers for a call that does not end with this step: [deadline], it has to wait, until then at most
+ * (-1: for ever); [function, signature, four arguments], its thread has to run that first. */
+static int take_pending(struct cannery_request *request, PyObject *answer)
 {
-    request->waits = 1;
-    request->deadline = PyLong_AsLongLong(PyList_GET_ITEM(answer, 0));
-    return request->deadline == -1 && PyErr_Occurred() ? -1 : 0;
+    if (PyList_GET_SIZE(answer) == 1) {
+        request->waits = 1;
+        request->deadline = PyLong_AsLongLong(PyList_GET_ITEM(answer, 0));
+    } else if (PyList_GET_SIZE(answer) == 6) {
+        request->invoke.function = PyLong_AsUnsignedLongLongMask(PyList_GET_ITEM(answer, 0));
+        request->invoke.signature = (uint32_t)PyLong_AsUnsignedLongMask(PyList_GET_ITEM(answer, 1));
+        for (int i = 0; i < 4; i++)
+            request->invoke.args[i] = PyLong_AsUnsignedLongLongMask(PyList_GET_ITEM(answer, 2 + i));
+    } else {
+        PyErr_SetString(PyExc_TypeError, "the session answered with a list of another length");
+    }
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 static PyObject *thread_object(struct cannery_thread *thread)
@@ -169,7 +178,8 @@ static int begin_step(PyObject *time, int64_t now)
 static int end_step(void)
 {
     PyObject *done = Py_None;
-    if (PyList_GET_SIZE(session.waits) > 0 || PyList_GET_SIZE(session.effects) > 0) {
+    if (PyList_GET_SIZE(session.waits) > 0 || PyList_GET_SIZE(session.effects) > 0 ||
+        PyList_GET_SIZE(session.errands) > 0) {
         if ((done = PyObject_CallNoArgs(session.settle)) == NULL)
             return -1;
         Py_DECREF(done);
@@ -215,25 +225,32 @@ static int record_call(struct cannery_request *request, const struct cannery_fun
     return done == NULL ? -1 : 0;
 }
 
+/* Ends the step of a call that goes on. Its thread waits from before the end of the step, which may end the wait. */
+static int end_pending(struct cannery_request *request)
+{
+    if (request->waits)
+        services->begin_wait(request->thread);
+    if (end_step() == 0)
+        return 0;
+    if (!request->waits)
+        return -1;
+    report_failure(session.settle);
+    services->end_wait(services->thread_ordinal(request->thread), ENGINE_ERROR, NULL);
+    return 0;
+}
+
 static int finish_call(struct cannery_request *request, const struct cannery_function *function, int64_t now,
                        PyObject *time, PyObject *answer, PyObject *const *values)
 {
-    if ((PyObject *)Py_TYPE(answer) == session.wait_type) {
+    if ((PyObject *)Py_TYPE(answer) == session.wait_type || (PyObject *)Py_TYPE(answer) == session.invoke_type) {
         PyObject *arguments = pack_arguments(values + 1, function->nargs);
         PyObject *entered = arguments == NULL ? NULL
                             : PyObject_CallFunction(session.enter, "IOOOO", (unsigned)request->function, values[0], time,
                                                     arguments, answer);
         Py_XDECREF(arguments);
-        int status = entered == NULL ? -1 : take_deadline(request, entered);
+        int status = entered == NULL ? -1 : take_pending(request, entered);
         Py_XDECREF(entered);
-        if (status != 0)
-            return -1;
-        services->begin_wait(request->thread); /* before the step ends: its end may end the wait */
-        if (end_step() != 0) {
-            report_failure(session.settle);
-            services->end_wait(services->thread_ordinal(request->thread), ENGINE_ERROR);
-        }
-        return 0;
+        return status != 0 ? -1 : end_pending(request);
     }
     int negative = take_answer(function, request, answer);
     if (negative < 0 || record_call(request, function, now, time, answer, values + 1, (unsigned)negative) != 0)
@@ -276,25 +293,46 @@ done:
 
 /* ---- other steps ---- */
 
-static int serve_step(struct cannery_request *request, PyObject *method, int with_thread)
+static int serve_step(struct cannery_request *request, PyObject *method, PyObject *subject, PyObject *value)
 {
     if (session.machine == NULL)
         return 0; /* no call was served yet */
-    PyObject *object = with_thread ? thread_object(request->thread) : Py_None;
     PyObject *now = PyLong_FromLongLong(cannery_monotonic());
-    if (object == NULL || now == NULL) {
+    if (subject == NULL || now == NULL) {
         Py_XDECREF(now);
         return -1;
     }
     if (request->kind == CANNERY_PACE)
         session.armed = 0;
-    PyObject *answer = PyObject_CallFunctionObjArgs(method, object, now, NULL);
+    PyObject *answer = PyObject_CallFunctionObjArgs(method, subject, now, value, NULL);
     Py_DECREF(now);
     if (answer == NULL)
         return -1;
-    int status = PyList_CheckExact(answer) ? take_deadline(request, answer) : 0;
+    int status = 0;
+    if (PyList_CheckExact(answer))
+        status = take_pending(request, answer);
+    else if (request->kind == CANNERY_RETURNED)
+        status = to_bits(answer, 8, &request->result) < 0 ? -1 : 0;
     Py_DECREF(answer);
-    return status != 0 ? -1 : end_step();
+    if (status != 0)
+        return -1;
+    /* the thread of an expired wait waits already */
+    return request->kind == CANNERY_RETURNED ? end_pending(request) : end_step();
+}
+
+static int serve_return(struct cannery_request *request)
+{
+    PyObject *value = PyLong_FromUnsignedLongLong(request->value);
+    int status = -1;
+    if (value != NULL && request->kind == CANNERY_RETURNED) {
+        status = serve_step(request, process.returned, thread_object(request->thread), value);
+    } else if (value != NULL) {
+        PyObject *worker = PyLong_FromUnsignedLong(request->function);
+        status = serve_step(request, process.errand_done, worker, value);
+        Py_XDECREF(worker);
+    }
+    Py_XDECREF(value);
+    return status;
 }
 
 static void serve(struct cannery_request *request)
@@ -302,9 +340,11 @@ static void serve(struct cannery_request *request)
     int status = 0;
     switch ((enum cannery_request_kind)request->kind) {
     case CANNERY_CALL: status = serve_call(request); break;
-    case CANNERY_EXPIRE: status = serve_step(request, process.expire, 1); break;
-    case CANNERY_PACE: status = serve_step(request, process.pace, 0); break;
-    case CANNERY_THREAD_END: status = serve_step(request, process.end_thread, 1); break;
+    case CANNERY_RETURNED:
+    case CANNERY_ERRAND: status = serve_return(request); break;
+    case CANNERY_EXPIRE: status = serve_step(request, process.expire, thread_object(request->thread), NULL); break;
+    case CANNERY_PACE: status = serve_step(request, process.pace, Py_None, NULL); break;
+    case CANNERY_THREAD_END: status = serve_step(request, process.end_thread, thread_object(request->thread), NULL); break;
     case CANNERY_OWN_TURN: break;
     }
     if (status == 0)
@@ -314,8 +354,9 @@ static void serve(struct cannery_request *request)
     request->waits = 0;
     request->written = 0;
     request->result = 0;
-    if (request->kind == CANNERY_CALL && services->functions[request->function].kind == CANNERY_RET_ERROR)
+    request->invoke.signature = CANNERY_NO_FUNCTION;
+    if ((request->kind == CANNERY_CALL || request->kind == CANNERY_RETURNED) && services->functions[request->function].kind == CANNERY_RET_ERROR)
         request->result = ENGINE_ERROR;
     if (request->kind == CANNERY_EXPIRE)
-        services->end_wait(services->thread_ordinal(request->thread), ENGINE_ERROR);
+        services->end_wait(services->thread_ordinal(request->thread), ENGINE_ERROR, NULL);
 }

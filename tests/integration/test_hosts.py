@@ -5,11 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from cannery.recorder.bundle import Bundle
+from cannery.recorder.records import Call
+from cannery.replayer.process import replay_process
 from cannery.shim import sdk
 
 from .conftest import HOSTS, Build, Run
@@ -62,6 +65,17 @@ def test_threads_that_come_and_go_leave_nothing_behind(build: Build, run: Run, t
     assert done.returncode == 0, done.stderr
     # the journal window being written (4 MiB) counts as resident; a leak of 1 KiB a thread would be 7.5 MiB
     assert int(done.stdout) < 6000
+
+
+def test_many_threads_call_at_once(build: Build, run: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "t.cann"
+    done = run(build("hammer.c"), "12", "5000", env={"CANNERY_TRACE": str(trace)})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "60000\n", "")
+    bundle = Bundle.open(trace)
+    (stream,) = bundle.processes
+    records = Counter(record.function for record in stream.records() if isinstance(record, Call))
+    assert records["aclrtRecordEvent"] == 60000 + 12
+    assert replay_process(bundle, stream).same
 
 
 def test_fork_while_other_threads_call(build: Build, run: Run, tmp_path: Path) -> None:
