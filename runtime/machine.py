@@ -13,6 +13,7 @@ from cannery.runtime import calls, lifecycle
 from cannery.runtime.behaviours import behaviour
 from cannery.runtime.errors import Again, Message, Refused, no_context
 from cannery.runtime.handles import handle_of
+from cannery.runtime.invoke import Errand, Invoke
 from cannery.runtime.memory import Memory
 from cannery.runtime.objects import Context, Device, Event, Process, Stream, Thread
 from cannery.runtime.ports import HostPort
@@ -25,7 +26,7 @@ from cannery.runtime.visible import visible_devices
 
 __all__ = ["FAR", "Machine", "Refused", "Wait"]
 
-Reply = Any  # the return value, a tuple of it and the outputs, or a Wait
+Reply = Any  # the return value, a tuple of it and the outputs, a Wait, or an Invoke
 Handler = Callable[..., Reply]
 
 _MILLISECOND: Final = 1_000_000
@@ -56,7 +57,8 @@ class Machine:
     """``now`` is the time of the present step, ``due`` when the pacer has to make one. ``locked``: a snapshot lock
     is held.
 
-    ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give.
+    ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
+    ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give.
     """
 
     def __init__(self, settings: Settings, port: HostPort) -> None:
@@ -77,6 +79,8 @@ class Machine:
         self.streams: dict[int, Stream] = {}
         self.events: dict[int, Event] = {}
         self.waits: list[Wait] = []
+        self.errands: list[Errand] = []
+        self.dismissed: list[int] = []
         indices, self.blindness = visible_devices(settings.visible, settings.devices)
         self.devices = [Device(index, user) for user, index in enumerate(indices)]
         self.memory = Memory(port, settings.devices, self.profile.memory_bytes)
@@ -116,6 +120,28 @@ class Machine:
                     ended.append(wait)
                     moved = True
         return ended
+
+    def returned(self, thread: Thread, value: int) -> Reply:
+        """A step: the function that the thread ran for its innermost call returned ``value`` (0 for a void one). The
+        call's reply, as from a handler."""
+        function, then = thread.running.pop()
+        try:
+            return then(value)
+        except Refused as refused:
+            return self.refuse(thread, function, refused)
+
+    def take_errands(self) -> list[Errand]:
+        """What workers have to run, after :meth:`take_ended` of the same step. A worker has one errand at a time."""
+        errands, self.errands[:] = list(self.errands), ()
+        return errands
+
+    def errand_done(self, worker: int, value: int) -> None:
+        """A step: the function that a worker ran returned ``value``."""
+
+    def take_dismissed(self) -> list[int]:
+        """Workers that get no more errands."""
+        dismissed, self.dismissed[:] = list(self.dismissed), ()
+        return dismissed
 
     def thread(self, ordinal: int) -> Thread:
         """The thread with that ordinal, which handlers take as their first argument."""
@@ -169,6 +195,12 @@ class Machine:
             wait.deadline = self.now + limit * _MILLISECOND
             wait.expired = expired
         return wait
+
+    def invoke(self, thread: Thread, function: str, invoke: Invoke, then: Callable[[int], Reply]) -> Invoke:
+        """The reply of a call of ``function`` that has its thread run a function of the program; ``then`` gets what
+        that returned, and gives the reply."""
+        thread.running.append((function, then))
+        return invoke
 
     def _wait(self, thread: Thread, function: str, targets: Sequence[Task], resume: Callable[[], Reply]) -> Wait:
         wait = Wait(thread.ordinal, function, targets, resume)

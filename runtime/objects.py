@@ -4,7 +4,8 @@ They hold state and no rules; rules are in ``calls/`` (what a call answers) and 
 """
 
 from collections import deque
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from cannery.runtime.errors import Message, Refused
 from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
@@ -41,9 +42,10 @@ class Process:
 
 class Thread:
     """A host thread that has called. ``follows``: the device it selected, whose primary context is its current one
-    until a context is set explicitly."""
+    until a context is set explicitly. ``running``: its calls that had a function of the program run, innermost last,
+    each with what takes the value that the function returns."""
 
-    __slots__ = ("context", "follows", "last_error", "messages", "ordinal")
+    __slots__ = ("context", "follows", "last_error", "messages", "ordinal", "running")
 
     def __init__(self, ordinal: int) -> None:
         self.ordinal = ordinal
@@ -51,6 +53,7 @@ class Thread:
         self.follows: Device | None = None
         self.last_error = 0
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
+        self.running: list[tuple[str, Callable[[int], Any]]] = []
 
 
 class Device:
