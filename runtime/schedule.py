@@ -160,6 +160,7 @@ class Asap(Schedule):
 
     def opened(self, wait: EventWait, at: int) -> None:
         heappush(self.running, (at + wait.cost, wait.number, wait))
+        self.machine.due = self.running[0][0] - self.machine.skip  # what was dropped may have opened it
 
     def _run(self, task: Task, at: int) -> None:
         # _complete, spelled out: this is the hottest path of the machine.

@@ -75,6 +75,14 @@ class TestAllocation:
         driver.ok("aclrtSetDevice", 1)
         driver.device_memory(GIB)
 
+    def test_what_rounding_takes_counts_too(self) -> None:
+        driver = Driver(product="310P").opened()
+        for _ in range(23):
+            driver.device_memory(GIB - 64)
+        driver.device_memory(1)
+        assert driver.call("aclrtMalloc", OUT, GIB - 1024, 0) == 207001
+        driver.device_memory(GIB - (4 << 20))
+
     def test_large_ranges_read_as_zero_when_they_come_again(self, driver: Driver) -> None:
         address = driver.device_memory(4 << 20)
         driver.ok("aclrtMemset", address, SIZE, 7, SIZE)
@@ -214,6 +222,8 @@ class TestAsynchronousCopying:
             ("device", "pinned", 1, False), ("pinned", "device", 2, False), ("device", "device", 3, False),
             ("device", "pageable", 1, True), ("pageable", "device", 2, True), ("device", "pageable", 3, False),
             ("device", "pageable", 5, False), ("device", "pinned", 5, False), ("pageable", "pageable", 1, True),
+            ("pageable", "pageable", 3, False), ("pageable", "device", 3, False), ("pinned", "pageable", 2, True),
+            ("pageable", "pinned", 1, True),
         ],
     )  # fmt: skip
     def test_on_a_held_stream(self, driver: Driver, destination: str, source: str, kind: int, waits: bool) -> None:

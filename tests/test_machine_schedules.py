@@ -63,6 +63,17 @@ class TestPacer:
         flag.driver.pace(1)
         assert flag.value == b"1" and machine.due == FAR
 
+    def test_each_task_has_its_own_100_ms(self) -> None:
+        driver = Driver(schedule="late").opened()
+        stream, first, second = driver.stream(), driver.event(), driver.event()
+        driver.ok("aclrtRecordEvent", first, stream)
+        driver.pace(50)
+        driver.ok("aclrtRecordEvent", second, stream)
+        driver.pace(50)
+        assert len(driver.machine.streams[stream].queue) == 1
+        driver.pace(50)
+        assert len(driver.machine.streams[stream].queue) == 0
+
     def test_any_call_runs_what_is_overdue(self) -> None:
         flag = Flag("late")
         flag.raise_it()
@@ -97,6 +108,20 @@ class TestPacer:
         assert wait.reply is None
         driver.ok("aclrtRecordEvent", gate, opener)
         assert wait.reply == 0
+
+
+def test_dropped_work_never_runs() -> None:
+    for schedule in SCHEDULES:
+        flag = Flag(schedule)
+        driver = flag.driver
+        driver.ok("aclrtRecordEvent", driver.event(), flag.stream)
+        driver.machine.schedule.drop(driver.machine.streams[flag.stream])
+        driver.pace(1000)
+        flag.raise_it()
+        driver.machine.schedule.drop(driver.machine.streams[flag.stream])
+        driver.pace(1000)
+        assert flag.value == b"0" or schedule.startswith("seed")
+        driver.ok("aclrtSynchronizeDevice")
 
 
 class TestLate:

@@ -60,6 +60,9 @@ class TestWaiting:
 
     def test_limits_run_in_real_time(self, driver: Driver) -> None:
         stream = driver.stream()
+        driver.ok("aclrtRecordEvent", driver.event(), stream)
+        driver.ok("aclrtSynchronizeStream", stream)
+        assert driver.machine.skip
         driver.gate(stream)
         wait = driver.call("aclrtSynchronizeStreamWithTimeout", stream, 60)
         assert wait.deadline == driver.now + 60 * MILLISECOND
@@ -144,6 +147,20 @@ class TestEnding:
         driver.ok("aclrtSetCurrentContext", primary)
         driver.ok("aclrtSynchronizeDevice")
 
+    def test_a_context_that_goes_lets_those_go_who_wait_for_its_records(self, driver: Driver) -> None:
+        mine = driver.stream()
+        primary, event = driver.ok("aclrtGetCurrentContext", OUT), driver.event(1, ex=True)
+        context = driver.ok("aclrtCreateContext", OUT, 0)
+        theirs = driver.stream()
+        driver.gate(theirs)
+        driver.ok("aclrtRecordEvent", event, theirs)
+        driver.ok("aclrtSetCurrentContext", primary)
+        driver.ok("aclrtStreamWaitEvent", mine, event)
+        assert status(driver, mine) == 1
+        driver.ok("aclrtDestroyContext", context)
+        driver.pace(1)
+        assert status(driver, mine) == 0
+
     @pytest.mark.parametrize(("schedule", "content"), [("asap", b"new"), ("late", b"old")])
     def test_work_that_is_queued_when_its_context_goes(self, schedule: str, content: bytes) -> None:
         driver = Driver(schedule=schedule).opened()
@@ -190,6 +207,22 @@ class TestFailures:
         assert [driver.call("aclrtSynchronizeStream", stream) for stream in streams] == [0, 0]
         assert driver.call("aclrtSynchronizeDevice") == 0
 
+    def fail_otherwise(self, driver: Driver, stream: int) -> None:
+        """Queue a copy from host to host, which fails with another number."""
+        driver.ok("aclrtMemcpyAsync", driver.host.give(b"a"), 1, driver.host.give(b"b"), 1, 0, stream)
+
+    def test_the_first_failure_of_a_stream_counts(self, driver: Driver) -> None:
+        stream = driver.stream()
+        self.fail_otherwise(driver, stream)
+        self.fail(driver, stream)
+        assert driver.call("aclrtSynchronizeStream", stream) == 507000
+        assert driver.call("aclrtSynchronizeStream", stream) == 0
+
+    def test_a_device_synchronise_looks_at_the_default_stream_last(self, driver: Driver) -> None:
+        self.fail_otherwise(driver, 0)
+        self.fail(driver, driver.stream())
+        assert driver.call("aclrtSynchronizeDevice") == DMA_FAULT
+
     def test_a_failure_of_a_waiting_call_is_its_reply(self, driver: Driver) -> None:
         stream, opener = driver.stream(), driver.stream()
         pinned, memory = driver.pinned(b"x" * 64), driver.device_memory(64)
@@ -221,6 +254,32 @@ class TestFailures:
         assert replies == [DMA_FAULT] * 8
         driver.ok("aclrtCreateStream", OUT)
         driver.ok("aclrtDestroyContext", context.handle)
+
+    def test_a_stop_mode_stream_does_not_go_on(self, driver: Driver) -> None:
+        stream, event = driver.stream(), driver.event()
+        driver.machine.contexts[driver.ok("aclrtGetCurrentContext", OUT)].stop_mode = True
+        pinned, memory = driver.pinned(b"old"), driver.device_memory(3)
+        gate = driver.gate(stream)
+        self.fail_otherwise(driver, stream)
+        driver.ok("aclrtMemcpyAsync", pinned, 3, memory, 3, 2, stream)
+        driver.ok("aclrtRecordEvent", event, stream)
+        wait = driver.call("aclrtSynchronizeEvent", event)
+        driver.ok("aclrtRecordEvent", gate, 0)
+        assert wait.reply == 507000
+        assert driver.host.peek(pinned, 3) == b"old"
+
+    def test_the_first_failure_sticks_to_a_stop_mode_context(self, driver: Driver) -> None:
+        first, second = driver.stream(), driver.stream()
+        driver.machine.contexts[driver.ok("aclrtGetCurrentContext", OUT)].stop_mode = True
+        gates = driver.gate(first), driver.gate(second)
+        pinned, memory = driver.pinned(b"x"), driver.device_memory(1)
+        self.fail_otherwise(driver, first)
+        driver.ok("aclrtMemcpyAsync", memory, 1, pinned, 1, 1, second)
+        driver.ok("aclrtFreeHost", pinned)
+        for gate in gates:
+            driver.ok("aclrtRecordEvent", gate, 0)
+        driver.pace(10)
+        assert driver.call("aclrtSynchronizeStream", second) == 507000
 
 
 class TestLimits:
