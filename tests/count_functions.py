@@ -1,0 +1,91 @@
+"""Counts, for every function of the API, the tests in which it is called: a plugin of pytest, off unless it is named.
+
+    python -m pytest -p tests.count_functions --count-functions tools/data/tests.json
+
+A test counts for a function when a machine in its process answered a call of it, or a trace that the test left in its
+folder has one. The cases of a parametrised test count once, so that the numbers do not depend on what is installed.
+Calls that were answered "not supported" do not count.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cannery.recorder.bundle import Bundle
+from cannery.recorder.format import TraceError
+from cannery.recorder.records import Call, Enter
+from cannery.runtime import calls
+from cannery.runtime.api import MODEL
+from cannery.runtime.calls.registry import HANDLERS
+
+LARGEST = 64 << 20  # bytes of a bundle that is looked into
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--count-functions", type=Path, metavar="FILE", help="write how many tests call each function")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--count-functions"):
+        config.pluginmanager.register(Counter(config), "function-counter")
+
+
+class Counter:
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.tests: defaultdict[str, set[str]] = defaultdict(set)
+        self.test = ""
+        bind = calls.bind
+        calls.bind = lambda machine: [
+            handler and self.counted(function.name, handler)
+            for function, handler in zip(MODEL.functions, bind(machine), strict=True)
+        ]
+
+    def counted(self, name: str, handler: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            self.tests[name].add(self.test)
+            return handler(*arguments)
+
+        return call
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self.test = item.nodeid.partition("[")[0]
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Iterator[None]:
+        folder = getattr(item, "funcargs", {}).get("tmp_path")
+        if folder is not None:
+            for sheet in Path(folder).rglob("bundle"):
+                self.read(sheet.parent)
+        return (yield)
+
+    def read(self, bundle: Path) -> None:
+        if sum(path.lstat().st_size for path in bundle.rglob("*") if path.is_file()) > LARGEST:
+            return
+        try:
+            with Bundle.open(str(bundle)) as opened:
+                for stream in opened.processes:
+                    for record in stream.records(tolerant=True):
+                        if isinstance(record, Call | Enter) and record.function in HANDLERS:
+                            self.tests[record.function].add(self.test)
+        except (TraceError, OSError):
+            return  # damaged on purpose
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        for name, tests in getattr(node, "workeroutput", {}).get("functions", {}).items():
+            self.tests[name].update(tests)
+
+    def pytest_sessionfinish(self) -> None:
+        if hasattr(self.config, "workeroutput"):  # a worker of pytest-xdist: the controller writes
+            self.config.workeroutput["functions"] = {name: sorted(tests) for name, tests in self.tests.items()}
+            return
+        counts = {name: len(tests) for name, tests in sorted(self.tests.items()) if name in MODEL}
+        text = json.dumps(counts, indent=1)
+        self.config.getoption("--count-functions").write_text(f"{text}\n", encoding="utf-8")
