@@ -82,6 +82,16 @@ def reachable(target: Task) -> bool:
     Walks the queues with virtual completions. Resets of an event's bit are not considered, so the answer may be yes
     where a reset overtakes a wait; then the work that leads there runs early, and the wait goes on.
     """
+    for task in target.stream.queue:
+        if task.gated and task.closed():
+            return _opens(target)
+        if task is target:
+            return True
+    return False
+
+
+def _opens(target: Task) -> bool:
+    """:func:`reachable` for a target behind a closed gate."""
     lanes: list[Iterator[Task]] = []
     heads: list[Task | None] = []
     known: set[int] = set()

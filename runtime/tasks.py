@@ -136,21 +136,26 @@ class Copy(Task):
     size: int
 
     def effect(self, machine: "Machine") -> Refused | None:
-        for role, place in (("destination", self.destination), ("source", self.source)):
-            if not place.holds(self.size):
-                return Refused(
-                    ACL_ERROR_RT_SYS_DMA,
-                    "an asynchronous copy of {} bytes found its {} ({:#x}, {}) freed, or shorter, when it ran; "
-                    "synchronise the stream before freeing memory that it uses",
-                    self.size, role, place.address, place.kind,
-                )  # fmt: skip
-        if machine.memory.copy(self.destination, self.source, self.size):
+        destination, source, size = self.destination, self.source, self.size
+        if not destination.holds(size):
+            return self._gone("destination", destination)
+        if not source.holds(size):
+            return self._gone("source", source)
+        if machine.memory.copy(destination, source, size):
             return None
         return Refused(
             ACL_ERROR_RT_SYS_DMA,
             "an asynchronous copy of {} bytes from {:#x} to {:#x} found its host memory not accessible when it ran; "
             "keep host memory mapped until the stream is synchronised",
-            self.size, self.source.address, self.destination.address,
+            size, source.address, destination.address,
+        )  # fmt: skip
+
+    def _gone(self, role: str, place: "Place") -> Refused:
+        return Refused(
+            ACL_ERROR_RT_SYS_DMA,
+            "an asynchronous copy of {} bytes found its {} ({:#x}, {}) freed, or shorter, when it ran; synchronise the "
+            "stream before freeing memory that it uses",
+            self.size, role, place.address, place.kind,
         )  # fmt: skip
 
 

@@ -230,6 +230,9 @@ def synchronize(machine: "Machine", thread: Thread, function: str, event: Event,
     record = event.record
     if record is None or record.done:
         return 0
+    if machine.schedule.finish([record]):
+        check_usable(event.context)
+        return 0
     expired = Refused(
         ACL_ERROR_RT_EVENT_SYNC_TIMEOUT,
         "the latest record of the event {:#x} is not done after {} ms; its stream waits for something",

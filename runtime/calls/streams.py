@@ -142,27 +142,21 @@ def synchronize_stream_with_timeout(machine: "Machine", thread: Thread, handle: 
 
 
 def synchronize(
-    machine: "Machine",
-    thread: Thread,
-    function: str,
-    stream: Stream,
-    limit: int = -1,
-    then: Callable[[], int] = lambda: 0,
+    machine: "Machine", thread: Thread, function: str, stream: Stream, limit: int = -1, then: Callable[[], int] = int
 ) -> Any:
     """Wait for what is queued on a stream now. A failure of it is the reply, else what ``then`` gives."""
-
-    def end() -> int:
+    failed = stream.context.failed
+    if failed is not None:
+        raise failed.again()
+    queue = stream.queue
+    if not queue or machine.schedule.finish([queue[-1]]):
         return outcome(stream) or then()
-
-    check_usable(stream.context)
-    if not stream.queue:
-        return end()
     expired = Refused(
         ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
         "the stream {:#x} still has work after {} ms; its first task is an {} that nothing has released yet",
-        stream.handle, limit, stream.queue[0].what,
+        stream.handle, limit, queue[0].what,
     )  # fmt: skip
-    return machine.wait(thread, function, [stream.queue[-1]], end, limit, expired)
+    return machine.wait(thread, function, [queue[-1]], lambda: outcome(stream) or then(), limit, expired)
 
 
 def _bad_limit(timeout: int, remembered: bool = True) -> Refused:
