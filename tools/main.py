@@ -1,5 +1,10 @@
 """The ``cannery`` command. Each verb is a module of ``commands`` and is imported only when it is used."""
 
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036  # before anything is imported that an older Python cannot read
+    sys.exit(f"cannery: needs Python 3.11 or newer; this is {sys.version.split()[0]} at {sys.executable}")
+
 from importlib import import_module
 from typing import Any, Final
 
@@ -14,6 +19,8 @@ VERBS: Final = {
     "show": "Print a trace, one call per line.",
     "info": "Say what a trace holds: settings, processes, sizes, how it ended.",
     "sdk": "Print where the libraries and headers are, for builds and by-hand preloading.",
+    "api": "List the functions of the runtime API: which work, on which products, who calls them.",
+    "doctor": "Check that Cannery works here, and say what to do where it does not.",
 }
 
 
