@@ -76,7 +76,7 @@ class Session:
             self.machine,
             self.machine.waits,
             self.host.effects,
-            getattr(self.machine, "errands", []),
+            self.machine.errands,
             Wait,
             Invoke,
             self.enter,
@@ -211,7 +211,7 @@ class Session:
             else:
                 self._exit(thread, wait.reply)
                 lib.cannery_end_wait(thread, wait.reply)
-        if getattr(machine, "errands", None) or getattr(machine, "dismissed", None):
+        if machine.errands or machine.dismissed:
             for errand in machine.take_errands():
                 invoke = errand.invoke
                 self.recording.invoke(0, errand.worker, invoke)
