@@ -101,7 +101,7 @@ class Printer:
         """A return value; an error number with its name."""
         show = self._result.get(function)
         if show is None:
-            show = self._result[function] = self._result_show(self._schema[function])
+            show = self._result[function] = _tolerant(self._result_show(self._schema[function]))
         return show(value)
 
     def output(self, function: str, index: int, value: Any) -> tuple[str, str]:
@@ -122,8 +122,8 @@ class Printer:
         return shows
 
     def _param(self, param: ParamForm) -> tuple[str, Show, Show | None]:
-        out = None if param.out is None else self._show(param.out, param)
-        return param.name, self._show(param.into, param), out
+        out = None if param.out is None else _tolerant(self._show(param.out, param))
+        return param.name, _tolerant(self._show(param.into, param)), out
 
     def _show(self, form: str, param: ParamForm) -> Show:
         if form.startswith(LIST):
@@ -146,6 +146,18 @@ class Printer:
     def _error(self, value: Any) -> str:
         name = self._errors.get(value) if value else None
         return f"{value} {name}" if name else str(value)
+
+
+def _tolerant(show: Show) -> Show:
+    """``show``, but a value that does not have its form (in a damaged trace) is written as it is."""
+
+    def tolerant(value: Any) -> str:
+        try:
+            return show(value)
+        except (TypeError, ValueError, AttributeError):
+            return _plain(value)
+
+    return tolerant
 
 
 def _handle_show(kind: str) -> Show:

@@ -53,6 +53,9 @@ def replay_process(
         complete = False
     except WireError as error:
         damage = f"call #{replay.calls}: {error}"
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        # Values of the right form that no program can pass, as in an altered trace: the machine does not expect them.
+        damage = f"call #{replay.calls}: the machine cannot execute it ({error})"
     except TraceError as error:
         damage = str(error)
     return _result(bundle, stream, replay, tuple(in_flight_lines(replay.printer, in_flight, waiting)), complete, damage)

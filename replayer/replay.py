@@ -155,7 +155,11 @@ class Replay:
             _, ordinal, time, _, ret, ins, outs, effects, supported = record
             if not supported or handler is None:
                 return self._unsupported(record, handler)
-            args = arguments.get(ins)
+            try:
+                args = arguments.get(ins)
+            except TypeError:  # a map stands where there can be none
+                decode_ins(ins)
+                raise
             if args is None:
                 args = decode_ins(ins)
                 if remember and len(arguments) < _REMEMBERED:
@@ -168,7 +172,11 @@ class Replay:
             if outs == blank:
                 same = reply == ret
             else:
-                expected = results.get(outs)
+                try:
+                    expected = results.get(outs)
+                except TypeError:
+                    decode_outs(outs)
+                    raise
                 if expected is None:
                     expected = decode_outs(outs) if remember else outs
                     if len(results) < _REMEMBERED:
