@@ -10,7 +10,7 @@ from cannery.recorder.compression import compress, decompress
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace
 from cannery.recorder.packing import UNPACK_ERRORS, pack, unpack
-from cannery.recorder.records import Call, Enter, Exit, Expire, Note, Pace, ThreadEnd
+from cannery.recorder.records import Call, Enter, Errand, Exit, Expire, Invoke, Note, Pace, Returned, ThreadEnd
 from cannery.recorder.schema import Schema
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.recorder.stream import STOPPED_TOPIC, Head, Layout, error_text, read_head, read_window
@@ -77,12 +77,12 @@ def summarise(
             calls += 1
         if isinstance(record, Call | Exit) and record.ret != 0 and record.function in failing:
             failures += 1
-        if isinstance(record, Call | Enter | Exit | Expire | ThreadEnd):
+        if isinstance(record, Call | Enter | Exit | Expire | Returned | ThreadEnd):
             threads.add(record.thread)
         elif isinstance(record, Note) and record.topic == STOPPED_TOPIC:
             stopped = record.value
         else:
-            assert isinstance(record, Pace | Note)
+            assert isinstance(record, Pace | Invoke | Errand | Note)
     listed = tuple(sorted(threads)) if len(threads) <= _MAX_THREADS else None
     return head, Summary(records, calls, failures, head.call, head.time, following.time, listed, stopped), following
 

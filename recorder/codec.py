@@ -18,6 +18,7 @@ _TABLE_SIZE: Final = 1 << 16
 _NOT_NULL: Final = 0x1000  # what a pointer of which only "is it null" was kept becomes in replay
 _TOKEN_BASE: Final = 0x1000_0000
 _TOKEN_STEP: Final = 16
+_NUMBERS: Final = ("i32", "u32", "size")
 
 
 class WireError(TraceError):
@@ -54,6 +55,11 @@ def encode_handle(handle: int | None) -> int | bytes:
         return 0
     ordinal = ordinal_of(handle)
     return (handle & 0xFFFF_FFFF_FFFF_FFFF).to_bytes(8, "little") if ordinal is None else ordinal
+
+
+def token_of(pointer: int) -> int:
+    """The token that a pointer was decoded from; 0 for null."""
+    return (pointer - _TOKEN_BASE) // _TOKEN_STEP if pointer else 0
 
 
 def decode_handle(wire: Any) -> int:
@@ -140,6 +146,19 @@ class Wire:
     def function(self, form: FunctionForm) -> "FunctionCodec":
         return FunctionCodec(form, self)
 
+    def invoked(self, function: int, signature: str, arguments: Sequence[int]) -> list[Any]:
+        """The wire values of a request for a function of the program: token, signature, arguments."""
+        _, forms = signature_forms(signature)
+        values = [bool(value) if form == "flag" else value for form, value in zip(forms, arguments, strict=True)]
+        return [self.tokens[function], signature, *values]
+
+    def returned(self, signature: str) -> tuple[Convert, Convert]:
+        """Encoder and decoder of what a function with that signature returned. A void one returned 0 to the machine."""
+        form, _ = signature_forms(signature)
+        encode = _nothing if form == "none" else self.out_encoder(form) or _same
+        decode = self.decoder(form)
+        return encode, lambda wire: decode(wire) or 0
+
     def _address(self, wire: Any) -> int:
         if isinstance(wire, tuple):
             region, offset = wire
@@ -147,6 +166,20 @@ class Wire:
         elif wire is not None:
             wire = _whole(wire)
         return self.book.address(wire)
+
+
+def signature_forms(signature: str) -> tuple[str, tuple[str, ...]]:
+    """The forms of what a function of the program returns, and of its arguments: ``ptr(ptr,size)``.
+
+    Raises:
+        ValueError: the text is no signature.
+    """
+    result, opening, rest = signature.partition("(")
+    arguments = rest.removesuffix(")").split(",")
+    if not opening or not rest.endswith(")") or not {result, *arguments} <= {"void", *_NUMBERS, "ptr"}:
+        raise ValueError(f"{signature!r} is no signature")
+    forms = tuple("flag" if argument == "ptr" else "number" for argument in arguments)
+    return {"void": "none", "ptr": "address"}.get(result, "number"), forms
 
 
 class FunctionCodec:

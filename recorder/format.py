@@ -30,6 +30,9 @@ THREAD_END: Final = -6
 UNSUPPORTED: Final = -7
 STOPPED: Final = -8
 EFFECTS: Final = -9
+INVOKE: Final = -10
+RETURNED: Final = -11
+ERRAND: Final = -12
 OPTIONAL: Final = -64  # kinds from here down may be skipped
 NOTE: Final = -64
 REGION: Final = -65
@@ -41,7 +44,16 @@ MOVE: Final = 3
 FILL: Final = 4
 ALLOC: Final = 5
 FILE: Final = 6
-EFFECT_KINDS: Final = {READ: "read", WRITE: "write", MOVE: "move", FILL: "fill", ALLOC: "alloc", FILE: "file"}
+THREAD: Final = 7
+EFFECT_KINDS: Final = {
+    READ: "read",
+    WRITE: "write",
+    MOVE: "move",
+    FILL: "fill",
+    ALLOC: "alloc",
+    FILE: "file",
+    THREAD: "thread",
+}
 POLICIES: Final = ("input", "full", "hash", "none")
 SHORT: Final = 32  # bytes of payload that stand in the record itself
 DIGEST: Final = 16

@@ -6,7 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from cannery.recorder.format import TraceError
-from cannery.recorder.records import Call, Effect, Enter, Exit, Expire, Note, Pace, Payload, Record, ThreadEnd
+from cannery.recorder.records import (
+    Call,
+    Effect,
+    Enter,
+    Errand,
+    Exit,
+    Expire,
+    Invoke,
+    Note,
+    Pace,
+    Payload,
+    Record,
+    Returned,
+    ThreadEnd,
+)
 
 _NAMES: Final[dict[type[Any], str]] = {
     Call: "call",
@@ -14,10 +28,14 @@ _NAMES: Final[dict[type[Any], str]] = {
     Exit: "exit",
     Pace: "pace",
     Expire: "expire",
+    Invoke: "invoke",
+    Returned: "returned",
+    Errand: "errand",
     ThreadEnd: "thread_end",
     Note: "note",
 }
 _TYPES: Final = {name: kind for kind, name in _NAMES.items()}
+_VALUES: Final = ("ret", "ins", "outs", "args", "value")
 _PLAIN: Final = (bool, str, int, type(None))
 
 
@@ -51,7 +69,7 @@ def to_json(record: Record) -> dict[str, Any]:
     fields = record._asdict()
     if "effects" in fields:
         fields["effects"] = [_effect_to_json(effect) for effect in fields["effects"]]
-    for name in ("ret", "ins", "outs", "value"):
+    for name in _VALUES:
         if name in fields:
             fields[name] = value_to_json(fields[name])
     return {"record": _NAMES[type(record)], **fields}
@@ -63,7 +81,7 @@ def from_json(line: Mapping[str, Any]) -> Record:
     kind = _TYPES[fields.pop("record")]
     if "effects" in fields:
         fields["effects"] = tuple(_effect_from_json(effect) for effect in fields["effects"])
-    for name in ("ret", "ins", "outs", "value"):
+    for name in _VALUES:
         if name in fields:
             fields[name] = value_from_json(fields[name])
     record: Record = kind(**fields)
@@ -107,8 +125,7 @@ def _effect_to_json(effect: Effect) -> dict[str, Any]:
         found["payload"] = {
             name: value_to_json(value) for name, value in effect.payload._asdict().items() if value is not None
         }
-    if effect.region:
-        found["region"] = effect.region
+    found |= {name: getattr(effect, name) for name in ("region", "thread", "worker") if getattr(effect, name)}
     return found
 
 
@@ -118,4 +135,5 @@ def _effect_from_json(effect: Mapping[str, Any]) -> Effect:
     if payload is not None:
         digest, content = value_from_json(payload.get("digest")), value_from_json(payload.get("content"))
         stored = Payload(payload["size"], digest, content)
-    return Effect(effect["kind"], effect["ok"], stored, effect.get("region", 0))
+    numbers = [effect.get(name, 0) for name in ("region", "thread", "worker")]
+    return Effect(effect["kind"], effect["ok"], stored, *numbers)

@@ -115,6 +115,17 @@ class ProcessStream:
                 break
         yield from records
 
+    def windows(self) -> Iterator[tuple[int, bytes]]:
+        """Number and bytes of each window, sealed or not: equal bytes, equal records. Raises DamagedTrace."""
+        for number in self._windows():
+            yield number, self._load(number)[0]
+
+    def records_of(self, first: int, end: int | None = None) -> Iterator[Record]:
+        """The records of the windows from number ``first`` to before ``end``. Raises DamagedTrace."""
+        windows = self._windows()
+        kept = {number: windows[number] for number in windows if number >= first and (end is None or number < end)}
+        return self._read(kept, Head(1, 0, 0) if first == 1 else None, tolerant=False)
+
     def counts(self) -> Counts:
         """Totals, from the index and the sheets where there are some.
 

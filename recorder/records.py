@@ -1,8 +1,9 @@
 """The records of a call stream, as the reader yields them.
 
-One *step* is one turn of the machine: a call, the entry of a call that has to wait, a turn of the pacer, the expiry of
-a wait, the end of a thread. Steps stand in the total order in which the machine made them. ``Exit`` records follow the
-step that released the wait. ``effects`` are what passed through the host port during the step, in order.
+One *step* is one turn of the machine: a call, the entry of a call that does not end at once, a turn of the pacer, the
+expiry of a wait, the return of a function of the program, the end of a thread. Steps stand in the total order in which
+the machine made them. ``Exit`` and ``Invoke`` records follow the step that released the wait or asked for the
+function. ``effects`` are what passed through the host port during the step, in order.
 """
 
 from typing import Any, NamedTuple
@@ -21,13 +22,15 @@ class Payload(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """``kind`` is one of read, write, move, fill, alloc, file; ``ok`` is False when the host range could not be
+    """``kind`` is one of read, write, move, fill, alloc, file, thread; ``ok`` is False when the host range could not be
     accessed, the host had no memory, or there is no such file."""
 
     kind: str
     ok: bool
     payload: Payload | None = None  # read, write, move, file
     region: int = 0  # alloc: ordinal of the new pinned region, 0 when the host had no memory
+    thread: int = 0  # thread: the id of the calling thread, as a token
+    worker: int = 0  # thread: which worker it is, 0 for none
 
 
 class Call(NamedTuple):
@@ -45,7 +48,8 @@ class Call(NamedTuple):
 
 
 class Enter(NamedTuple):
-    """A call that has to wait; its result stands in the Exit with the same number."""
+    """A call that has to wait, or has a function of the program run; its result stands in the Exit with the same
+    number."""
 
     number: int
     thread: int
@@ -56,7 +60,7 @@ class Enter(NamedTuple):
 
 
 class Exit(NamedTuple):
-    """The end of a wait, caused by the step before it."""
+    """The end of a call that began with Enter, caused by the step before it."""
 
     number: int
     thread: int
@@ -80,6 +84,37 @@ class Expire(NamedTuple):
     effects: tuple[Effect, ...]
 
 
+class Invoke(NamedTuple):
+    """The step before asked for a function of the program: for call ``number``, on its ``thread``; or, with None for
+    both, on ``worker``."""
+
+    number: int | None
+    thread: int | None
+    worker: int  # 0 for none
+    function: int  # a token
+    signature: str
+    args: tuple[Any, ...]
+
+
+class Returned(NamedTuple):
+    """The function that a thread ran for its call ``number`` returned ``value``."""
+
+    number: int
+    thread: int
+    time: int
+    value: Any
+    effects: tuple[Effect, ...]
+
+
+class Errand(NamedTuple):
+    """The function that a worker ran returned ``value``."""
+
+    worker: int
+    time: int
+    value: Any
+    effects: tuple[Effect, ...]
+
+
 class ThreadEnd(NamedTuple):
     """A thread that had called ended."""
 
@@ -94,4 +129,4 @@ class Note(NamedTuple):
     value: Any
 
 
-Record = Call | Enter | Exit | Pace | Expire | ThreadEnd | Note
+Record = Call | Enter | Exit | Pace | Expire | Invoke | Returned | Errand | ThreadEnd | Note

@@ -9,7 +9,20 @@ from typing import Any, Final
 
 from cannery.recorder import format
 from cannery.recorder.format import EFFECT_KINDS
-from cannery.recorder.records import Call, Effect, Enter, Exit, Expire, Pace, Payload, Record, ThreadEnd
+from cannery.recorder.records import (
+    Call,
+    Effect,
+    Enter,
+    Errand,
+    Exit,
+    Expire,
+    Invoke,
+    Pace,
+    Payload,
+    Record,
+    Returned,
+    ThreadEnd,
+)
 from cannery.recorder.schema import Schema
 from cannery.recorder.stream import REGION_TOPIC, STOPPED_TOPIC
 
@@ -25,7 +38,7 @@ class RowMaker:
 
     def rows(self, record: Record) -> Iterator[tuple[Any, ...]]:
         """The row of a record; before it, those of the effects that it has no place for."""
-        if isinstance(record, Call | Enter | Pace | Expire):
+        if isinstance(record, Call | Enter | Pace | Expire | Returned | Errand):
             effects = record.effects
             while len(effects) > format.MAX_EFFECTS:
                 yield (format.EFFECTS, *map(effect_row, effects[: format.MAX_EFFECTS]))
@@ -33,6 +46,9 @@ class RowMaker:
             yield (*self._step(record), *map(effect_row, effects))
         elif isinstance(record, Exit):
             yield (format.EXIT, record.number, record.thread, self._function(record), record.ret, *record.outs)
+        elif isinstance(record, Invoke):
+            runner = record.worker if record.thread is None else record.thread
+            yield (format.INVOKE, record.number, runner, record.function, record.signature, *record.args)
         elif isinstance(record, ThreadEnd):
             yield (format.THREAD_END, record.thread, self._elapsed(record.time))
         elif record.topic == REGION_TOPIC:
@@ -42,12 +58,16 @@ class RowMaker:
         else:
             yield (format.NOTE, record.topic, record.value)
 
-    def _step(self, record: Call | Enter | Pace | Expire) -> tuple[Any, ...]:
+    def _step(self, record: Call | Enter | Pace | Expire | Returned | Errand) -> tuple[Any, ...]:
         elapsed = self._elapsed(record.time)
         if isinstance(record, Pace):
             return format.PACE, elapsed
         if isinstance(record, Expire):
             return format.EXPIRE, record.thread, elapsed
+        if isinstance(record, Returned):
+            return format.RETURNED, record.number, record.thread, elapsed, record.value
+        if isinstance(record, Errand):
+            return format.ERRAND, record.worker, elapsed, record.value
         function = self._function(record)
         if isinstance(record, Enter):
             return format.ENTER, function, record.thread, elapsed, *record.ins
@@ -71,6 +91,8 @@ def effect_row(effect: Effect) -> tuple[Any, ...]:
         return (-code,)
     if effect.kind == "alloc":
         return code, effect.region
+    if effect.kind == "thread":
+        return code, effect.thread, effect.worker
     return (code,) if effect.payload is None else (code, payload_wire(effect.payload))
 
 

@@ -6,7 +6,21 @@ from typing import Any, Final, NamedTuple
 from cannery.recorder import format
 from cannery.recorder.format import EFFECT_KINDS, DamagedTrace
 from cannery.recorder.packing import UNPACK_ERRORS, unpacker
-from cannery.recorder.records import Call, Effect, Enter, Exit, Expire, Note, Pace, Payload, Record, ThreadEnd
+from cannery.recorder.records import (
+    Call,
+    Effect,
+    Enter,
+    Errand,
+    Exit,
+    Expire,
+    Invoke,
+    Note,
+    Pace,
+    Payload,
+    Record,
+    Returned,
+    ThreadEnd,
+)
 from cannery.recorder.schema import Schema
 
 REGION_TOPIC: Final = "region"
@@ -124,6 +138,18 @@ def read_window(
                 time += elapsed
                 effects, ahead = ahead + tuple(map(read_effect, row[3:])), ()
                 yield Expire(thread, time, effects)
+            elif kind == format.INVOKE:
+                yield _invoke(row)
+            elif kind == format.RETURNED:
+                _, call, thread, elapsed = _numbers(row[:4])
+                time += elapsed
+                effects, ahead = ahead + tuple(map(read_effect, row[5:])), ()
+                yield Returned(call, thread, time, row[4], effects)
+            elif kind == format.ERRAND:
+                _, worker, elapsed = _numbers(row[:3])
+                time += elapsed
+                effects, ahead = ahead + tuple(map(read_effect, row[4:])), ()
+                yield Errand(worker, time, row[3], effects)
             elif kind == format.THREAD_END:
                 _, thread, elapsed = _numbers(row)
                 time += elapsed
@@ -173,6 +199,9 @@ def read_effect(wire: Any) -> Effect:
         return Effect(kind, False)
     if code == format.FILL:
         return Effect(kind, True)
+    if code == format.THREAD:
+        thread, worker = _numbers(tuple(rest))
+        return Effect(kind, True, None, 0, thread, worker)
     (second,) = rest
     if code == format.ALLOC:
         return Effect(kind, True, None, _numbers((second,))[0])
@@ -201,6 +230,16 @@ def _head(row: Any) -> Head:
     if window < 1 or call < 0:
         raise ValueError("no WINDOW record")
     return Head(window, call, time)
+
+
+def _invoke(row: Any) -> Invoke:
+    _, call, runner, function, signature, *args = row
+    _numbers((0 if call is None else call, runner, function))
+    if not isinstance(signature, str):
+        raise ValueError("no INVOKE record")
+    if call is None:
+        return Invoke(None, None, runner, function, signature, tuple(args))
+    return Invoke(call, runner, 0, function, signature, tuple(args))
 
 
 def _note(row: Any) -> Note | None:

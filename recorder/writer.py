@@ -5,7 +5,7 @@ no error leaves them: what goes wrong ends the recording, once, and the program 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from cannery.recorder import format
 from cannery.recorder.codec import FunctionCodec, Wire
@@ -13,8 +13,10 @@ from cannery.recorder.encoders import Effects, Encoder, make_encoder
 from cannery.recorder.packing import packer
 from cannery.recorder.schema import FunctionForm
 from cannery.recorder.window import Mapper, make_window, map_shared, reason, round_to_page
+from cannery.runtime.invoke import Invoke
 
 _WINDOW_HEAD: Final = 32  # no WINDOW record is longer
+_T = TypeVar("_T")
 
 
 class StreamWriter:
@@ -30,6 +32,8 @@ class StreamWriter:
         "_mapper",
         "_number",
         "_on_stop",
+        "_open",
+        "_running",
         "_window",
         "calls",
         "pack",
@@ -58,6 +62,8 @@ class StreamWriter:
         self._mapper = mapper
         self._on_stop = on_stop
         self._number = 0
+        self._open: dict[int, list[int]] = {}  # by thread: calls that began with ENTER, innermost last
+        self._running: dict[int, list[str]] = {}  # by thread, or -worker: signatures of what it runs, innermost last
         self._window: Any = None
         self.wire = wire
         self.pack: Callable[[Any], bytes] = packer()
@@ -81,7 +87,7 @@ class StreamWriter:
         return self.wire.function(self._forms[function])
 
     def enter(self, codec: FunctionCodec, thread: int, now: int, args: Sequence[Any], effects: Effects) -> int:
-        """A call that has to wait. Return its number, for :meth:`exit`."""
+        """A call that does not end at once. Return its number, for :meth:`exit`."""
         number = self.calls
         try:
             head = [format.ENTER, codec.form.number, thread, now - self.time, *codec.encode_ins(args)]
@@ -89,11 +95,14 @@ class StreamWriter:
             self.stop(reason(error))
             return number
         self._step(head, effects, now)
+        self._open.setdefault(thread, []).append(number)
         self.calls = number + 1
         return number
 
     def exit(self, codec: FunctionCodec, number: int, thread: int, reply: Any) -> None:
-        """The end of its wait; ``reply`` is the wait's."""
+        """The end of the innermost call of a thread that began with :meth:`enter`; ``reply`` is its result."""
+        if thread in self._open:
+            _pop(self._open, thread)
         try:
             row = [format.EXIT, number, thread, codec.form.number, *codec.encode_reply(reply)]
         except Exception as error:
@@ -120,8 +129,40 @@ class StreamWriter:
         """The limit of a thread's wait ran out."""
         self._step([format.EXPIRE, thread, now - self.time], effects, now)
 
+    def invoke(self, thread: int, worker: int, invoke: Invoke) -> None:
+        """The step before asked for a function of the program: for the innermost open call of ``thread``, or, if
+        ``worker`` is not 0, as an errand."""
+        number, runner = (None, worker) if worker else (self._open[thread][-1], thread)
+        self._running.setdefault(-worker or thread, []).append(invoke.signature)
+        try:
+            wire = self.wire.invoked(invoke.function, invoke.signature, invoke.arguments)
+        except Exception as error:
+            self.stop(reason(error))
+            return
+        self._step([format.INVOKE, number, runner, *wire], (), self.time)
+
+    def returned(self, thread: int, now: int, value: int, effects: Effects) -> None:
+        """The function that a thread ran for its innermost open call returned."""
+        self._returned([format.RETURNED, self._open[thread][-1], thread], thread, now, value, effects)
+
+    def errand(self, worker: int, now: int, value: int, effects: Effects) -> None:
+        """The function that a worker ran returned."""
+        self._returned([format.ERRAND, worker], -worker, now, value, effects)
+
+    def _returned(self, head: list[int], runner: int, now: int, value: int, effects: Effects) -> None:
+        signature = _pop(self._running, runner)
+        try:
+            encode, _ = self.wire.returned(signature)
+            row = [*head, now - self.time, encode(value)]
+        except Exception as error:
+            self.stop(reason(error))
+            return
+        self._step(row, effects, now)
+
     def thread_end(self, thread: int, now: int) -> None:
         """A thread that had called ended."""
+        self._open.pop(thread, None)
+        self._running.pop(thread, None)
         self._step([format.THREAD_END, thread, now - self.time], (), now)
 
     def note(self, topic: str, value: Any) -> None:
@@ -212,3 +253,12 @@ class StreamWriter:
         self.position = 0
         self.room = size - format.WINDOW_RESERVE
         self.append(self.pack((format.WINDOW, self._number, self.calls, self.time - self.start)))
+
+
+def _pop(stacks: dict[int, list[_T]], key: int) -> _T:
+    """The last of a stack, which goes when it is empty."""
+    stack = stacks[key]
+    last = stack.pop()
+    if not stack:
+        del stacks[key]
+    return last

@@ -179,7 +179,7 @@ class Recording:
     def invoke(self, thread: int, worker: int, invoke: Invoke) -> None:
         """The step before asked for a function of the program: by a thread, or by a worker."""
         if self.writer is not None:
-            self.writer.invoke(thread, worker, invoke.function, invoke.arguments)
+            self.writer.invoke(thread, worker, invoke)
 
     def returned(self, thread: int, now: int, value: int, effects: Sequence[Any]) -> None:
         """The function that a thread's call asked for returned."""

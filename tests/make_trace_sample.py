@@ -13,6 +13,7 @@ from cannery.recorder.jsonl import dump_lines
 from cannery.recorder.seal import Sealer, note_end
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.runtime.handles import handle_of
+from cannery.runtime.invoke import Invoke
 
 from .trace_tools import BASE, SCHEMA, Recording
 
@@ -35,6 +36,12 @@ def fill(recording: Recording, payload: bytes) -> None:
     recording.writer.pace(recording.now + 3, [(format.WRITE, (5000, bytes(range(16)))), (-format.READ,)])
     recording.writer.unsupported(pair, 0, recording.now + 4, (0, 0), 207000)
     recording.writer.note("host", {"name": "a thread", "id": 77})
+    number = recording.writer.enter(use, 1, recording.now + 4, (handle_of(2),), [(format.THREAD, 2, 0)])
+    recording.writer.invoke(1, 0, Invoke(0x4000, (0x5000,), "void(ptr)"))
+    recording.writer.invoke(0, 1, Invoke(0x6000, (0, 64), "ptr(ptr,size)"))
+    recording.writer.returned(1, recording.now + 4, 0, [(format.FILL,)])
+    recording.writer.exit(use, number, 1, 0)
+    recording.writer.errand(1, recording.now + 5, 0x7F00_0000_1010, ())
     recording.writer.thread_end(1, recording.now + 5)
     recording.now += 5
     recording.call("many", ((handle_of(1), 0), 0x10, (1, None, b"x", 2.5), 0), (handle_of(9), (1, 2, 3)))

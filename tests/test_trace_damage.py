@@ -25,6 +25,7 @@ from cannery.recorder.records import Call, Enter, Exit, Record
 from cannery.recorder.seal import finish
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.runtime.handles import handle_of
+from cannery.runtime.invoke import Invoke
 
 from .trace_tools import BASE, LAYOUTS, SCHEMA, SPAN, Recording
 
@@ -52,6 +53,12 @@ def small(path: Path, sealed: bool = True) -> Path:
     number = recording.writer.enter(codec, 2, recording.now, (handle_of(1),), ())
     recording.writer.pace(recording.now + 5, [(format.WRITE, (100, bytes(16)))])
     recording.writer.exit(codec, number, 2, 107000)
+    number = recording.writer.enter(codec, 2, recording.now + 6, (handle_of(1),), [(format.THREAD, 1, 2)])
+    recording.writer.invoke(2, 0, Invoke(0x4000, (0x5000,), "void(ptr)"))
+    recording.writer.invoke(0, 1, Invoke(0x6000, (7, 0), "u32(i32,ptr)"))
+    recording.writer.returned(2, recording.now + 7, 0, [(format.FILL,)])
+    recording.writer.exit(codec, number, 2, 0)
+    recording.writer.errand(1, recording.now + 8, 5, ())
     recording.die()
     if sealed:
         finish(path)

@@ -9,7 +9,7 @@ from hypothesis import given
 from cannery.recorder import format
 from cannery.recorder.format import DamagedTrace
 from cannery.recorder.packing import pack
-from cannery.recorder.records import Call, Effect, Enter, Exit, Note, Pace, Payload, Record
+from cannery.recorder.records import Call, Effect, Enter, Exit, Invoke, Note, Pace, Payload, Record
 from cannery.recorder.stream import Head, read_head, read_window
 
 from .trace_tools import LAYOUTS, SCHEMA, read, streams, window
@@ -40,7 +40,7 @@ def test_a_window_is_read_without_those_before_it(first: list[Record], second: l
 
 def _shift(record: Any, head: Head) -> Any:
     """The record as it is when those of ``head`` came before."""
-    if isinstance(record, Note | Exit):
+    if isinstance(record, Note | Exit | Invoke):
         return record
     record = record._replace(time=record.time + head.time)
     return record._replace(number=record.number + head.call) if isinstance(record, Call | Enter) else record
@@ -94,6 +94,17 @@ BAD = {
     "an end with too many outputs": (format.EXIT, 0, 1, SCHEMA["use"].number, 0, 9),
     "an unsupported call with effects": (format.UNSUPPORTED, SCHEMA["nothing"].number, 1, 2, None, (4,)),
     "a thread end of four": (format.THREAD_END, 1, 2, 3),
+    "a thread effect without a worker": (format.PACE, 1, (format.THREAD, 2)),
+    "a thread effect of names": (format.PACE, 1, (format.THREAD, "a", 0)),
+    "a request without a signature": (format.INVOKE, 0, 1, 2),
+    "a request whose signature is a number": (format.INVOKE, 0, 1, 2, 3),
+    "a request for a function that is a name": (format.INVOKE, None, 1, "f", "void(ptr)"),
+    "a request of a call that is a name": (format.INVOKE, "c", 1, 2, "void(ptr)"),
+    "a return without a value": (format.RETURNED, 0, 1, 2),
+    "a return whose thread is nil": (format.RETURNED, 0, None, 2, None),
+    "a return with an effect that is none": (format.RETURNED, 0, 1, 2, None, 5),
+    "an errand without a value": (format.ERRAND, 1, 2),
+    "an errand of a named worker": (format.ERRAND, "w", 2, None),
     "a note that passes for a region": (format.NOTE, "region", (1, 2, 3)),
     "a region of names": (format.REGION, "a", "b", "c"),
     "a head in the middle": (format.WINDOW, 2, 0, 0),

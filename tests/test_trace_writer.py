@@ -17,10 +17,24 @@ from cannery.recorder.addresses import AddressBook
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import Wire
 from cannery.recorder.packing import pack
-from cannery.recorder.records import Call, Enter, Exit, Expire, Note, Pace, Record, ThreadEnd
+from cannery.recorder.records import (
+    Call,
+    Effect,
+    Enter,
+    Errand,
+    Exit,
+    Expire,
+    Invoke,
+    Note,
+    Pace,
+    Record,
+    Returned,
+    ThreadEnd,
+)
 from cannery.recorder.rows import RowMaker
 from cannery.recorder.writer import StreamWriter
 from cannery.runtime.handles import handle_of
+from cannery.runtime.invoke import Invoke as Request
 
 from .test_trace_codec import calls
 from .trace_tools import BASE, SCHEMA, SPAN, Recording, read
@@ -81,6 +95,16 @@ def steps(writer: StreamWriter) -> None:
     writer.unsupported(writer.codec(SCHEMA["many"].number), 1, 1600, (None, 0, None, 5), None)
     writer.encoder(SCHEMA["copy"].number)(1, 1650, (BASE, 8, 0x7000_0010, 0), 0, [(format.FILL,), (-format.READ,)])
     writer.note("host", {"pid": 5})
+    outer = writer.enter(writer.codec(pair), 2, 1660, (0, 0), ())
+    writer.invoke(2, 0, Request(0x4000, (0x9000,), "void(ptr)"))
+    inner = writer.enter(writer.codec(pair), 2, 1670, (handle_of(1), 0), ())
+    writer.invoke(2, 0, Request(0x5000, (0, 64), "ptr(ptr,size)"))
+    writer.invoke(0, 1, Request(0x6000, (1, 0x9000), "u32(i32,ptr)"))
+    writer.returned(2, 1675, 0x7000_1234, [(format.FILL,)])
+    writer.exit(writer.codec(pair), inner, 2, 0)
+    writer.errand(1, 1680, 77, [(format.THREAD, 3, 1)])
+    writer.returned(2, 1690, 0xBAD, ())
+    writer.exit(writer.codec(pair), outer, 2, 0)
     writer.thread_end(2, 1700)
 
 
@@ -100,6 +124,17 @@ def test_every_kind_of_record_is_read_back() -> None:
         Note,
         Call,
         Note,
+        Enter,
+        Invoke,
+        Enter,
+        Invoke,
+        Invoke,
+        Note,
+        Returned,
+        Exit,
+        Errand,
+        Returned,
+        Exit,
         ThreadEnd,
     ]
     assert records[0] == Call(0, 1, 100, "pair", 0, (1, 2), (), ())
@@ -108,6 +143,13 @@ def test_every_kind_of_record_is_read_back() -> None:
     assert records[4] == Exit(2, 2, "pair", 0, ())
     assert records[6] == Call(3, 1, 600, "many", None, (None, False, None, 5), (None,), (), False)
     assert records[7] == Note("region", (1, 0x7000_0000, 4096))
+    assert records[11] == Invoke(5, 2, 0, 1, "void(ptr)", (True,))
+    assert records[13] == Invoke(6, 2, 0, 2, "ptr(ptr,size)", (False, 64))
+    assert records[14] == Invoke(None, None, 1, 3, "u32(i32,ptr)", (1, True))
+    assert records[16] == Returned(6, 2, 675, (2, 0x234), (Effect("fill", True),))
+    assert records[18] == Errand(1, 680, 77, (Effect("thread", True, None, 0, 3, 1),))
+    assert records[19] == Returned(5, 2, 690, None, ())  # a void function returns nothing
+    assert [record.number for record in records if isinstance(record, Exit)] == [2, 6, 5]
     assert stage.stops == []
 
 

@@ -14,7 +14,21 @@ from cannery.recorder.codec import Wire
 from cannery.recorder.create import create_bundle
 from cannery.recorder.packing import pack
 from cannery.recorder.payloads import PayloadStore
-from cannery.recorder.records import Call, Effect, Enter, Exit, Expire, Note, Pace, Payload, Record, ThreadEnd
+from cannery.recorder.records import (
+    Call,
+    Effect,
+    Enter,
+    Errand,
+    Exit,
+    Expire,
+    Invoke,
+    Note,
+    Pace,
+    Payload,
+    Record,
+    Returned,
+    ThreadEnd,
+)
 from cannery.recorder.rows import RowMaker
 from cannery.recorder.schema import LIST, FunctionForm, ParamForm, Schema
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
@@ -93,13 +107,15 @@ payloads = st.one_of(
 )
 effects = st.lists(
     st.one_of(
-        st.builds(Effect, st.sampled_from(["read", "write", "move", "file"]), st.just(True), payloads, st.just(0)),
-        st.builds(Effect, st.sampled_from(sorted(format.EFFECT_KINDS.values())), st.just(False), st.none(), st.just(0)),
+        st.tuples(st.sampled_from(["read", "write", "move", "file"]), payloads).map(lambda p: Effect(p[0], True, p[1])),
+        st.sampled_from(sorted(format.EFFECT_KINDS.values())).map(lambda kind: Effect(kind, False)),
         st.just(Effect("fill", True)),
-        st.builds(lambda region: Effect("alloc", True, None, region), st.integers(1, 1 << 40)),
+        st.integers(1, 1 << 40).map(lambda region: Effect("alloc", True, None, region)),
+        st.tuples(st.integers(1, 1 << 40), st.integers(0, 99)).map(lambda p: Effect("thread", True, None, 0, *p)),
     ),
     max_size=3,
 ).map(tuple)
+signatures = st.sampled_from(["void(ptr)", "u32(i32,ptr)", "ptr(ptr,size)", "i32(i32,i32,u32,ptr)"])
 threads = st.integers(0, 5000)
 functions = st.sampled_from(SCHEMA.functions)
 notes = st.recursive(
@@ -112,18 +128,27 @@ notes = st.recursive(
 )
 
 
+def invokes(thread: int) -> st.SearchStrategy[Invoke]:
+    args = st.lists(st.one_of(st.booleans(), numbers), max_size=4).map(tuple)
+    functions = st.integers(1, 1 << 20)
+    return st.one_of(
+        st.tuples(st.integers(0, 1 << 30), functions, signatures, args).map(lambda p: Invoke(p[0], thread, 0, *p[1:])),
+        st.tuples(st.integers(1, 99), functions, signatures, args).map(lambda p: Invoke(None, None, *p)),
+    )
+
+
 @st.composite
 def streams(draw: st.DrawFn, max_size: int = 12) -> list[Record]:
     """Records as one stream may have them: call numbers count up, times are sums of what passed."""
     records: list[Record] = []
     number = time = 0
-    for kind in draw(st.lists(st.sampled_from("cccueexptns"), max_size=max_size)):
+    for kind in draw(st.lists(st.sampled_from("cccueexptnsifr"), max_size=max_size)):
         form = draw(functions)
         ins = tuple(draw(values(p.into)) for p in form.params)
         outs = tuple(draw(st.one_of(st.none(), values(p.out or "none"))) for p in form.outputs)
         ret = draw(values(form.result))
         thread = draw(threads)
-        if kind not in "xns":
+        if kind not in "xnsi":
             time += draw(st.integers(-5, 1 << 40))
         if kind == "c":
             records.append(Call(number, thread, time, form.name, ret, ins, outs, draw(effects)))
@@ -137,6 +162,12 @@ def streams(draw: st.DrawFn, max_size: int = 12) -> list[Record]:
             records.append(Pace(time, draw(effects)))
         elif kind == "t":
             records.append(Expire(thread, time, draw(effects)) if draw(st.booleans()) else ThreadEnd(thread, time))
+        elif kind == "i":
+            records.append(draw(invokes(thread)))
+        elif kind == "f":
+            records.append(Returned(draw(st.integers(0, 1 << 30)), thread, time, draw(plain), draw(effects)))
+        elif kind == "r":
+            records.append(Errand(draw(st.integers(1, 99)), time, draw(plain), draw(effects)))
         elif kind == "n":
             records.append(Note(draw(st.sampled_from(["host", "clock"])), draw(notes)))
         else:
