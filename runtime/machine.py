@@ -9,8 +9,9 @@ driver counts a fixed amount for each step, and the limit when a wait expires, a
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from cannery.runtime import calls, lifecycle
+from cannery.runtime import lifecycle
 from cannery.runtime.behaviours import behaviour
+from cannery.runtime.calls import table
 from cannery.runtime.errors import Again, Message, Refused, no_context
 from cannery.runtime.handles import handle_of
 from cannery.runtime.invoke import Errand, Invoke
@@ -87,7 +88,7 @@ class Machine:
         self.schedule = make_schedule(settings.schedule, self)
         self.depth = self.profile.tasks_per_stream
         self.event_cost = self.profile.event_ns
-        self.handlers: list[Handler | None] = calls.bind(self)
+        self.handlers: list[Handler | None] = table.bind(self)
 
     # How the machine is driven.
 

@@ -81,6 +81,7 @@ class Context:
     """``streams`` by handle, the default stream first. ``failed``: what stopped it in stop mode (semantics.md 5)."""
 
     __slots__ = ("default", "device", "failed", "handle", "primary", "stop_mode", "streams")
+    __deletable__ = ("default",)  # for the compiled form: the reference back is dropped at the end
 
     default: "Stream"
 

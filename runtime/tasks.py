@@ -49,6 +49,7 @@ class Record(Task):
     """
 
     __slots__ = ("inert", "waiters")
+    __deletable__ = ("waiters",)  # for the compiled form
 
     what = "event record"
 

@@ -21,6 +21,7 @@ from typing import Final
 import cannery.shim
 from cannery.runtime.version import VERSION
 from cannery.shim import layout
+from cannery.shim.compiled import compiled_folder
 from cannery.shim.layout import LIBRARY_NAMES, SHARED_NAMES, SHIM_NAME
 from cannery.shim.libpython import MissingLibraryError
 from cannery.shim.libpython import find as find_libpython
@@ -112,8 +113,12 @@ def _configuration() -> str:
         f"prefix={sys.base_prefix}",
     ]
     seen = dict.fromkeys(path.absolute() for path in _search_path() if path.is_dir())
+    editable = not any((path / "cannery" / "shim" / "session.py").exists() for path in seen)
+    compiled = compiled_folder()
+    if compiled is not None and not editable:  # an import hook would not look there
+        lines.append(f"path={compiled}")
     lines += [f"path={path}" for path in seen]
-    if not any((path / "cannery" / "shim" / "session.py").exists() for path in seen):
+    if editable:
         lines.append(f"site={sysconfig.get_paths()['purelib']}")  # an editable installation: found by its import hook
     if any("\n" in line for line in lines):
         raise SdkError("a path of this Python contains a line break")

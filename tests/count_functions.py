@@ -18,7 +18,7 @@ import pytest
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.format import TraceError
 from cannery.recorder.records import Call, Enter
-from cannery.runtime import calls
+from cannery.runtime.calls import table
 from cannery.runtime.api import MODEL
 from cannery.runtime.calls.registry import HANDLERS
 
@@ -39,8 +39,8 @@ class Counter:
         self.config = config
         self.tests: defaultdict[str, set[str]] = defaultdict(set)
         self.test = ""
-        bind = calls.bind
-        calls.bind = lambda machine: [
+        bind = table.bind
+        table.bind = lambda machine: [
             handler and self.counted(function.name, handler)
             for function, handler in zip(MODEL.functions, bind(machine), strict=True)
         ]
