@@ -1,9 +1,10 @@
 """The table of calls: which handler answers which function.
 
-The modules beside this one have the handlers, by chapter; importing a module here registers them. A handler is a function ``(machine, thread, *arguments)`` with one argument per C parameter, registered under the C
-name. It makes its checks in the order of semantics.md, raises ``Refused`` for the first that fails, and changes the
-model only after the last check, so that a refused call leaves it as it was. Its reply is the return value, or a tuple
-of it and one value per output parameter, or a ``Wait``.
+The modules beside this one have the handlers, by chapter; importing one registers its handlers. A handler is a function
+``(machine, thread, *arguments)`` with one argument per C parameter, registered under the C name. It makes its checks in
+the order of semantics.md, raises ``Refused`` for the first that fails, and changes the model only after the last check,
+so that a refused call leaves it as it was. Its reply is the return value, or a tuple of it and one value per output
+parameter, or a ``Wait``.
 """
 
 from typing import TYPE_CHECKING
