@@ -10,14 +10,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from cannery.runtime import api, calls
+from cannery.runtime import api
 from cannery.runtime.api import MODEL, PRODUCTS
 from cannery.runtime.api.roles import Raw
-from cannery.runtime.calls.registry import HANDLERS
+from cannery.runtime.calls import table
 
 TESTS: Final = Path(__file__).parent / "data" / "tests.json"
 USAGE: Final = Path(api.__file__).parent / "abi" / "usage.json"
-_REGISTERED: Final = calls.__all__  # importing the package fills HANDLERS
 
 
 class Row(NamedTuple):
@@ -53,7 +52,7 @@ def rows() -> list[Row]:
     return [
         Row(
             name=function.name,
-            implemented=function.name in HANDLERS,
+            implemented=function.name in table.HANDLERS,
             chapter=function.chapter,
             products=tuple(product for product in PRODUCTS if product in function.products),
             documented=function.documented,
