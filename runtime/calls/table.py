@@ -15,7 +15,7 @@ from cannery.runtime.calls.registry import HANDLERS, absent, bound
 if TYPE_CHECKING:
     from cannery.runtime.machine import Handler, Machine
 
-__all__ = ["bind", "contexts", "copies", "devices", "errors", "events", "initialisation", "memory", "streams"]
+__all__ = ["HANDLERS", "bind", "contexts", "copies", "devices", "errors", "events", "initialisation", "memory", "streams"]
 
 
 def bind(machine: "Machine") -> "list[Handler | None]":

@@ -37,10 +37,10 @@ def main(target: Path) -> None:
 
     stage = target / "stage"
     (stage / "cannery").mkdir(parents=True, exist_ok=True)
-    for folder in ("runtime", "recorder"):
-        link = stage / "cannery" / folder
+    for package in ("runtime", "recorder"):
+        link = stage / "cannery" / package
         if not link.is_symlink():
-            link.symlink_to(ROOT / folder)
+            link.symlink_to(ROOT / package)
     os.chdir(stage)
     options = ["--explicit-package-bases", "--namespace-packages", "--config-file="]
     sources = [f"cannery/{module}" for module in MODULES]
