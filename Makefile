@@ -4,13 +4,15 @@ PYTHON ?= python3
 VENV := build/venv
 export PYTHON
 
-.PHONY: demo test lint bench clean help
+.PHONY: demo test lint bench coverage-table installs clean help
 
 help:
 	@echo 'make demo    record a sample program, show and replay it, and see what a second run does differently'
 	@echo 'make test    run the tests (TESTS="tests/test_elf.py -k static" selects some)'
 	@echo 'make lint    ruff, mypy --strict, checks of generated tables'
 	@echo 'make bench   measure the costs that the README names'
+	@echo 'make coverage-table   run all tests, count which functions they call, and write docs/coverage.md'
+	@echo 'make installs         install in every supported way with every Python found, and run a program under each'
 	@echo 'make clean   remove what was built'
 
 demo:
@@ -28,6 +30,17 @@ lint:
 bench:
 	@sh tools/setup/environment.sh $(VENV) bench
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/python -m cannery.tools.bench
+
+# The same seed gives the same random calls, and so the same counts.
+coverage-table:
+	@sh tools/setup/environment.sh $(VENV) test
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/python -m pytest -n 2 -p tests.count_functions \
+		--hypothesis-seed=0 --count-functions tools/data/tests.json
+	@sh tools/setup/environment.sh $(VENV) test
+	@$(VENV)/bin/python -m cannery.tools.generate.coverage docs/coverage.md
+
+installs:
+	@sh tools/setup/installs.sh
 
 clean:
 	rm -rf build/venv build/cp3* dist

@@ -133,5 +133,5 @@ def variables() -> Finding:
 #: What a user may set (docs/commands.md), and what `run` hands on.
 KNOWN: Final = (
     *("PRODUCT", "DEVICES", "SCHEDULE", "CLOCK", "BEHAVIOUR", "ACL_API"),
-    *("TRACE", "FORCE", "RECORD", "PAYLOAD", "PAYLOAD_LIMIT", "SESSION", "ENGINE", "CACHE", "LAUNCH"),
+    *("TRACE", "FORCE", "RECORD", "PAYLOAD", "PAYLOAD_LIMIT", "SESSION", "ENGINE", "CACHE", "LAUNCH", "PURE"),
 )

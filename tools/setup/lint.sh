@@ -11,3 +11,4 @@ done
 
 ruff check .
 mypy build/src/cannery
+python -m cannery.tools.generate.coverage --check docs/coverage.md
