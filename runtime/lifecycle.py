@@ -6,6 +6,7 @@ brings the count to zero; contexts made explicitly live until they are destroyed
 
 from typing import TYPE_CHECKING
 
+from cannery.runtime import graphs
 from cannery.runtime.objects import Context, Device, Event, Stream, Thread
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def close_context(machine: "Machine", context: Context) -> None:
     for stream in [*context.streams.values()]:
         machine.schedule.retire(stream)
         close_stream(machine, stream)
+    for graph in [*context.graphs.values()]:
+        graphs.close(machine, graph)
     del machine.contexts[context.handle], context.default  # the stream refers back to its context
     for thread in machine.threads.values():
         if thread.context is context:

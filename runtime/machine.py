@@ -13,8 +13,10 @@ from cannery.runtime import lifecycle
 from cannery.runtime.behaviours import behaviour
 from cannery.runtime.calls import table
 from cannery.runtime.errors import Again, Message, Refused, no_context
+from cannery.runtime.graphs import Graph
 from cannery.runtime.handles import handle_of
 from cannery.runtime.invoke import Errand, Invoke
+from cannery.runtime.lanes import TaskGroup
 from cannery.runtime.memory import Memory
 from cannery.runtime.objects import Context, Device, Event, Process, Stream, Thread
 from cannery.runtime.ports import HostPort
@@ -79,6 +81,10 @@ class Machine:
         self.contexts: dict[int, Context] = {}
         self.streams: dict[int, Stream] = {}
         self.events: dict[int, Event] = {}
+        self.graphs: dict[int, Graph] = {}
+        self.groups: dict[int, TaskGroup] = {}
+        self.graph_count = 0
+        self.captures: list[Graph] = []
         self.waits: list[Wait] = []
         self.errands: list[Errand] = []
         self.dismissed: list[int] = []
@@ -252,6 +258,10 @@ class Machine:
 
     def fail(self, stream: Stream, failure: Refused) -> None:
         """A task of the stream failed (semantics.md 5): the first failure counts, and in stop mode it ends the work."""
+        run = stream.serves
+        if run is not None:
+            failure = run.failure(failure)
+            stream = run.stream
         if stream.context.stop_mode:
             if stream.context.failed is None:
                 stream.context.failed = failure

@@ -5,10 +5,14 @@ They hold state and no rules; rules are in ``calls/`` (what a call answers) and 
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.errors import Message, Refused
 from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
+
+if TYPE_CHECKING:
+    from cannery.runtime.graphs import Graph, Run
+    from cannery.runtime.lanes import Captured, Lane
 
 SYNC: Final = 0x01
 CAPTURE_STREAM_PROGRESS: Final = 0x02
@@ -43,15 +47,17 @@ class Process:
 class Thread:
     """A host thread that has called. ``follows``: the device it selected, whose primary context is its current one
     until a context is set explicitly. ``running``: its calls that had a function of the program run, innermost last,
-    each with what takes the value that the function returns."""
+    each with what takes the value that the function returns. ``capture_mode``: what aclmdlRICaptureThreadExchangeMode
+    set."""
 
-    __slots__ = ("context", "follows", "last_error", "messages", "ordinal", "running")
+    __slots__ = ("capture_mode", "context", "follows", "last_error", "messages", "ordinal", "running")
 
     def __init__(self, ordinal: int) -> None:
         self.ordinal = ordinal
         self.context: Context | None = None
         self.follows: Device | None = None
         self.last_error = 0
+        self.capture_mode = 0
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.running: list[tuple[str, Callable[[int], Any]]] = []
 
@@ -78,9 +84,10 @@ class Device:
 
 
 class Context:
-    """``streams`` by handle, the default stream first. ``failed``: what stopped it in stop mode (semantics.md 5)."""
+    """``streams`` by handle, the default stream first; ``graphs``, its model instances. ``failed``: what stopped it in
+    stop mode (semantics.md 5)."""
 
-    __slots__ = ("default", "device", "failed", "handle", "primary", "stop_mode", "streams")
+    __slots__ = ("default", "device", "failed", "graphs", "handle", "primary", "stop_mode", "streams")
     __deletable__ = ("default",)  # for the compiled form: the reference back is dropped at the end
 
     default: "Stream"
@@ -90,15 +97,17 @@ class Context:
         self.device = device
         self.primary = primary
         self.streams: dict[int, Stream] = {}
+        self.graphs: dict[int, Graph] = {}
         self.stop_mode = False
         self.failed: Refused | None = None
 
 
 class Stream:
     """A queue of tasks that run one after the other. ``failure``: the first that no synchronise answered yet.
-    ``released`` belongs to the schedule."""
+    ``released`` belongs to the schedule. ``lane``: where its tasks go instead, while it is captured or bound to a model
+    instance; ``serves``: of the stream of a model instance, the run whose tasks it has at its head (``graphs.py``)."""
 
-    __slots__ = ("context", "device", "failure", "handle", "queue", "released")
+    __slots__ = ("context", "device", "failure", "handle", "lane", "queue", "released", "serves")
 
     def __init__(self, handle: int, context: Context) -> None:
         self.handle = handle
@@ -107,6 +116,8 @@ class Stream:
         self.queue: deque[Task] = deque()
         self.failure: Refused | None = None
         self.released = 0
+        self.lane: Lane | None = None
+        self.serves: Run | None = None
 
 
 class Event:
@@ -114,12 +125,13 @@ class Event:
 
     ``record`` is the latest record. ``ex``: made by aclrtCreateEventExWithFlag. ``permanent``: has one hardware id
     with one bit (``signalled``) for its whole life, which records set and only a reset clears; ``pending`` are its
-    queued records and ``waiters`` the streams' heads that wait for the bit.
+    queued records and ``waiters`` the streams' heads that wait for the bit. ``captured`` is the latest record in a
+    capture that is open; ``crosses``: a graph records it, or waits for it, from outside.
     """
 
     __slots__ = (
-        "context", "device", "device_use_only", "ex", "external", "flags", "handle", "holds_id", "pending", "permanent",
-        "record", "signalled", "timed", "waitable", "waiters",
+        "captured", "context", "crosses", "device", "device_use_only", "ex", "external", "flags", "handle", "holds_id",
+        "pending", "permanent", "record", "signalled", "timed", "waitable", "waiters",
     )  # fmt: skip
 
     def __init__(self, handle: int, context: Context, flags: int, ex: bool) -> None:
@@ -135,6 +147,8 @@ class Event:
         self.external = flags & EXTERNAL != 0
         self.device_use_only = flags & DEVICE_USE_ONLY != 0
         self.record: Record | None = None
+        self.captured: Captured | None = None
+        self.crosses = False
         self.signalled = False
         self.pending: list[SignalRecord] = []
         self.waiters: list[EventWait] = []

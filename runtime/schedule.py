@@ -31,7 +31,20 @@ class Schedule:
         self.count = 0
 
     def submit(self, task: Task) -> None:
-        """Queue a task on its stream. The caller has set all but ``number``, ``done`` and ``finish``."""
+        """Hand a task to its stream, the last thing that a call does. The caller has set all but ``number``, ``done``
+        and ``finish``.
+
+        Raises:
+            Refused: what has the stream's tasks instead of its queue does not take this one (``lanes.py``).
+        """
+        lane = task.stream.lane
+        if lane is None:
+            self.queue(task)
+        else:
+            lane.add(self.machine, task)
+
+    def queue(self, task: Task) -> None:
+        """Queue a task on its stream, which is known to have no lane."""
         raise NotImplementedError
 
     def advance(self) -> None:
@@ -63,6 +76,26 @@ class Schedule:
             task.finish = at
         for task in tasks:
             task.dropped(self.machine)
+
+    def cancel(self, tasks: Sequence[Task]) -> None:
+        """Forget some of what is queued; what is behind it goes on, and who waits for it no longer does."""
+        at = self.machine.now + self.machine.skip
+        gone = [task for task in tasks if not task.done]
+        for task in gone:
+            task.done = True
+            task.finish = at
+        for stream in dict.fromkeys(task.stream for task in gone):
+            head = stream.queue[0]
+            left = [task for task in stream.queue if not task.done]
+            stream.queue.clear()
+            stream.queue.extend(left)
+            if head.done and left:
+                self._start(left[0], at)
+        for task in gone:
+            task.dropped(self.machine)
+
+    def _start(self, task: Task, at: int) -> None:
+        """``task`` is now the head of its stream."""
 
     def _complete(self, task: Task, at: int) -> None:
         """``task``, the head of its stream, is done at device time ``at``."""
@@ -145,7 +178,7 @@ class Asap(Schedule):
         self.launch = machine.profile.launch_ns
         self.running: list[tuple[int, int, Task]] = []
 
-    def submit(self, task: Task) -> None:
+    def queue(self, task: Task) -> None:
         self.count = number = self.count + 1
         task.number = number
         task.done = False
@@ -160,6 +193,10 @@ class Asap(Schedule):
             else:
                 heappush(self.running, (at + task.cost, number, task))
             machine.due = self.running[0][0] - skip if self.running else FAR
+
+    def cancel(self, tasks: Sequence[Task]) -> None:
+        super().cancel(tasks)
+        self.machine.due = self.running[0][0] - self.machine.skip if self.running else FAR
 
     def _start(self, task: Task, at: int) -> None:
         if task.gated and task.closed():

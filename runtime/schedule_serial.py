@@ -36,7 +36,7 @@ class Serial(Schedule):
         self.aging: deque[tuple[int, Task]] = deque()
         self.overdue: list[Stream] = []
 
-    def submit(self, task: Task) -> None:
+    def queue(self, task: Task) -> None:
         self.count += 1
         task.number = self.count
         task.done = False
@@ -62,6 +62,10 @@ class Serial(Schedule):
 
     def drop(self, stream: "Stream") -> None:
         super().drop(stream)
+        self._catch_up()
+
+    def cancel(self, tasks: Sequence[Task]) -> None:
+        super().cancel(tasks)
         self._catch_up()
 
     def _run(self, task: Task) -> None:
@@ -139,8 +143,8 @@ class Seeded(Serial):
         self.state = seed & _MASK
         self.busy: dict[int, Stream] = {}
 
-    def submit(self, task: Task) -> None:
-        super().submit(task)
+    def queue(self, task: Task) -> None:
+        super().queue(task)
         if not task.done:
             self.busy[task.stream.handle] = task.stream
         while self._below(2) and self._step():

@@ -5,6 +5,7 @@ A task has a cost in nanoseconds and takes effect when it completes. Two flags s
 was destroyed meanwhile keeps it until it is done (semantics.md 1.6).
 """
 
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from cannery.runtime.errors import ACL_ERROR_RT_INTERNAL_ERROR, ACL_ERROR_RT_SYS_DMA, Refused
@@ -21,6 +22,7 @@ class Task:
     __slots__ = ("cost", "done", "finish", "number", "stream")
 
     gated: ClassVar[bool] = False
+    grouped: ClassVar[bool] = False  # can be in a task group
     inert: bool = False
     what: ClassVar[str] = "task"
 
@@ -40,6 +42,22 @@ class Task:
 
     def dropped(self, machine: "Machine") -> None:
         """The task will never run: let go of what it holds, and let those go who wait for it."""
+
+    def again(self, machine: "Machine", records: "dict[Record, Record]") -> "Task | None":
+        """A task like this one, which a model instance keeps and which was never queued, for one run; None if the run
+        can do without. ``records`` has, for each record before it in the instance, that of the run."""
+        made = self.__class__.__new__(self.__class__)
+        for name in _kept(self.__class__):
+            if hasattr(self, name):
+                setattr(made, name, getattr(self, name))
+        return made
+
+
+@cache
+def _kept(kind: type[Task]) -> tuple[str, ...]:
+    """What a task of that class has when it is submitted."""
+    names = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
+    return tuple(name for name in names if name not in ("done", "finish", "number", "stream"))
 
 
 class Record(Task):
@@ -66,6 +84,12 @@ class Record(Task):
     def dropped(self, machine: "Machine") -> None:
         if not self.inert:
             self.effect(machine)
+
+    def again(self, machine: "Machine", records: "dict[Record, Record]") -> "Record":
+        made = records[self] = Record()
+        made.inert = True
+        made.cost = self.cost
+        return made
 
     def enrol(self, waiter: "EventWait") -> None:
         """Tell ``waiter`` when this record is done."""
@@ -94,6 +118,14 @@ class SignalRecord(Record):
     def dropped(self, machine: "Machine") -> None:
         self.event.pending.remove(self)
 
+    def again(self, machine: "Machine", records: "dict[Record, Record]") -> "SignalRecord":
+        made = records[self] = SignalRecord()
+        made.inert = False
+        made.event = self.event
+        made.cost = self.cost
+        made.event.pending.append(made)
+        return made
+
 
 class EventWait(Task):
     """aclrtStreamWaitEvent: holds its stream until ``record`` is done; without one, until the event's bit is set."""
@@ -110,6 +142,13 @@ class EventWait(Task):
     def closed(self) -> bool:
         record = self.record
         return not (self.event.signalled if record is None else record.done)
+
+    def again(self, machine: "Machine", records: "dict[Record, Record]") -> "EventWait | None":
+        made = super().again(machine, records)
+        assert isinstance(made, EventWait)
+        if self.record is not None:
+            made.record = records[self.record]
+        return made
 
     def enrol(self) -> None:
         """Ask to be told when the gate opens."""

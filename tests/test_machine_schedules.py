@@ -212,7 +212,7 @@ def run(schedule: str, program: list[Op]) -> tuple[list[Any], list[list[Task]], 
         """The schedule, with submissions seen."""
 
         def __getattr__(self, name: str) -> Any:
-            return spy if name == "submit" else getattr(schedule_object, name)
+            return spy if name in ("submit", "queue") else getattr(schedule_object, name)
 
     schedule_object = driver.machine.schedule
     driver.machine.schedule = Spy()  # type: ignore[assignment]

@@ -1,0 +1,260 @@
+"""Model instances (aclmdlRI): tasks that are kept instead of run, and run together each time the instance is executed.
+
+An instance is made by capturing streams (``capture.py``) or built by hand (``calls/graphs.py``). It keeps tasks that
+were never queued; a *run* queues one like each of them (:meth:`Task.again`):
+
+    stream that executes:          start      run (waits for the end)
+    each stream of the instance:              gate (waits for the start)  tasks ...  end
+
+So a run is nothing but tasks of streams, and schedules and waits need to know nothing about it. A run begins when the
+one before it has ended, since streams are first in, first out (our choice: documents and reference implementation do
+not say what overlapping runs of one instance do).
+"""
+
+from typing import TYPE_CHECKING
+
+from cannery.runtime.errors import (
+    ACL_ERROR_RT_MODEL_ABORT_NORMAL,
+    ACL_ERROR_RT_MODEL_EXECUTE,
+    ACL_ERROR_RT_NO_STREAM_RESOURCE,
+    Refused,
+)
+from cannery.runtime.lanes import INNER, BoundLane, CaptureLane, TaskGroup
+from cannery.runtime.objects import Context, Event, Stream
+from cannery.runtime.tasks import EventWait, Record, Task
+
+if TYPE_CHECKING:
+    from cannery.runtime.machine import Machine
+
+
+class ExternalRecord(Record):
+    """A record for work outside of the instance: each run makes the event's latest record."""
+
+    __slots__ = ("event",)
+
+    event: Event
+
+    def again(self, machine: "Machine", records: dict[Record, Record]) -> Record:
+        made = super().again(machine, records)
+        self.event.record = made
+        return made
+
+
+class ExternalWait(EventWait):
+    """A wait for work outside of the instance: each run waits for the record that is the event's latest then, or passes
+    while there is none (reference implementation)."""
+
+    __slots__ = ()
+
+    def again(self, machine: "Machine", records: dict[Record, Record]) -> EventWait | None:
+        if self.event.record is None:
+            return None
+        made = EventWait()
+        made.event = self.event
+        made.record = self.event.record
+        made.cost = self.cost
+        return made
+
+
+class Graph:
+    """A model instance. ``by_hand``: built by hand, else captured; ``built``: it can be executed.
+
+    ``tasks`` are in the order of submission, each with the stream that will run it; ``end`` is the record that ends a
+    run. ``streams`` belong to it, newest first; ``heads`` of them begin with a run. ``runs`` are those not over.
+    ``callbacks``: functions to run when it is destroyed, with their arguments.
+
+    Of a capture that is open: ``mode`` and the ordinal of its ``thread``; its ``lanes``, the ``origin`` first; ``events``
+    with a record in it; ``external``, which way events cross its border; ``grouping``, the lane with an open task group;
+    ``interrupted``: what went wrong with that; ``broken``: the capture cannot succeed any more.
+    """
+
+    __slots__ = (
+        "broken", "built", "by_hand", "callbacks", "context", "end", "events", "external", "grouping", "groups",
+        "handle", "heads", "interrupted", "lanes", "mode", "name", "number", "runs", "streams", "tasks", "thread",
+    )  # fmt: skip
+
+    def __init__(self, machine: "Machine", context: Context, by_hand: bool) -> None:
+        self.handle = machine.new_handle()
+        machine.graph_count += 1
+        self.number = machine.graph_count
+        self.context = context
+        self.by_hand = by_hand
+        self.built = False
+        self.name = b""
+        self.tasks: list[Task] = []
+        self.end: Record | None = None
+        self.streams: list[Stream] = []
+        self.heads: list[Stream] = []
+        self.runs: list[Run] = []
+        self.callbacks: dict[int, int] = {}
+        self.groups: list[TaskGroup] = []
+        self.mode = 0
+        self.thread = 0
+        self.lanes: list[CaptureLane] = []
+        self.events: list[Event] = []
+        self.external: dict[Event, str] = {}
+        self.grouping: CaptureLane | None = None
+        self.interrupted: Refused | None = None
+        self.broken = False
+        machine.graphs[self.handle] = self
+        context.graphs[self.handle] = self
+
+    @property
+    def capturing(self) -> bool:
+        return bool(self.lanes)
+
+    def new_stream(self, machine: "Machine") -> Stream:
+        """A stream for the instance itself, which counts like others (reference documents, aclmdlRICaptureBegin).
+
+        Raises:
+            Refused: 207008.
+        """
+        device = self.context.device
+        limit = stream_limit(machine)
+        if device.streams >= limit:
+            raise Refused(
+                ACL_ERROR_RT_NO_STREAM_RESOURCE,
+                "a capture needs a stream of its own for each stream in it, but device {} has {} streams, and this "
+                "product no more; destroy streams or model instances",
+                device.user, limit,
+            )  # fmt: skip
+        stream = Stream(machine.new_handle(), self.context)
+        stream.lane = INNER
+        machine.streams[stream.handle] = stream
+        device.streams += 1
+        self.streams.insert(0, stream)
+        return stream
+
+
+def stream_limit(machine: "Machine") -> int:
+    """How many streams a device has (semantics.md 11, stream-limit)."""
+    published = machine.behaviour["stream-limit"] == "published"
+    return machine.profile.streams_documented if published else machine.profile.streams
+
+
+class Gate(EventWait):
+    """Holds a stream of an instance until a run starts; then failures of the stream are the run's."""
+
+    __slots__ = ("run",)
+
+    inert = False
+    what = "start of a model instance"
+
+    run: "Run"
+
+    def effect(self, machine: "Machine") -> Refused | None:
+        self.stream.serves = self.run
+        return None
+
+
+class Run(EventWait):
+    """One execution of an instance, on the stream that executes it: over when ``record`` is done, its last task.
+    ``tasks`` are those on the streams of the instance. ``aborted``: aclmdlRIAbort stopped it."""
+
+    __slots__ = ("aborted", "graph", "tasks")
+
+    inert = False
+    what = "run of a model instance"
+
+    aborted: bool
+    graph: Graph
+    tasks: list[Task]
+
+    def effect(self, machine: "Machine") -> Refused | None:
+        self._over()
+        if not self.aborted:
+            return None
+        return Refused(
+            ACL_ERROR_RT_MODEL_ABORT_NORMAL,
+            "the run of the model instance {:#x} was stopped by aclmdlRIAbort",
+            self.graph.handle,
+        )
+
+    def dropped(self, machine: "Machine") -> None:
+        super().dropped(machine)
+        machine.schedule.cancel(self._over())
+
+    def failure(self, cause: Refused) -> Refused:
+        """What the stream that executes answers when a task of the run failed."""
+        return Refused(
+            ACL_ERROR_RT_MODEL_EXECUTE,
+            "a task of the model instance {:#x} failed: {} [{}]",
+            self.graph.handle, cause.reason(), cause.number,
+        )  # fmt: skip
+
+    def _over(self) -> list[Task]:
+        tasks, self.tasks = self.tasks, []  # gates refer to this run, and it to them
+        for task in tasks:
+            if task.stream.serves is self:
+                task.stream.serves = None
+        self.graph.runs.remove(self)
+        return tasks
+
+
+def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
+    """Queue a run of an instance that is built. ``stream`` executes it, and has no lane."""
+    queue = machine.schedule.queue
+    cost = machine.event_cost
+    start = Record()
+    start.inert = True
+    start.cost = cost
+    start.stream = stream
+    run = Run()
+    run.aborted = False
+    run.graph = graph
+    run.cost = cost
+    run.stream = stream
+    run.tasks = []
+    graph.runs.append(run)
+    queue(start)
+    for head in graph.heads:
+        gate = Gate()
+        gate.run = run
+        gate.record = start
+        gate.cost = 0
+        gate.stream = head
+        run.tasks.append(gate)
+        queue(gate)
+    records: dict[Record, Record] = {}
+    for task in graph.tasks:
+        made = task.again(machine, records)
+        if made is not None:
+            made.stream = task.stream
+            run.tasks.append(made)
+            queue(made)
+    assert graph.end is not None, "checked before"
+    run.record = records[graph.end]
+    queue(run)
+    return run
+
+
+def leave(machine: "Machine", graph: Graph) -> None:
+    """A capture is over, well or not: its streams and events are as others again."""
+    for lane in graph.lanes:
+        lane.source.lane = None
+    for event in graph.events:
+        event.captured = None
+    graph.lanes = []
+    graph.events = []
+    graph.external = {}
+    graph.grouping = None
+    machine.captures.remove(graph)
+
+
+def close(machine: "Machine", graph: Graph) -> None:
+    """End an instance, which is not running; a capture that is open ends with it."""
+    if graph.capturing:
+        leave(machine, graph)
+    for stream in graph.streams:
+        if graph.by_hand:
+            lane = stream.lane
+            assert isinstance(lane, BoundLane)
+            lane.graph = None
+        else:
+            machine.schedule.drop(stream)
+            del machine.streams[stream.handle]
+            stream.device.streams -= 1
+    graph.streams = []
+    for group in graph.groups:
+        machine.groups.pop(group.handle, None)
+    del machine.graphs[graph.handle], graph.context.graphs[graph.handle]
