@@ -4,11 +4,14 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from cannery.shim import layout, libpython, sdk
+from cannery.tools.main import main
 
 
 @pytest.fixture
@@ -127,6 +130,31 @@ def test_pkg_config_says_what_the_flags_say(cache: Path, name: str) -> None:
 
     assert ask("--cflags") == sdk.compile_flags().split()
     assert ask("--libs") == sdk.link_flags().split()
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ((), lambda: str(sdk.folder())),
+        (("--include",), lambda: str(sdk.include_folder())),
+        (("--lib",), lambda: str(sdk.library_folder())),
+        (("--preload",), lambda: str(sdk.preload())),
+        (("--cflags",), sdk.compile_flags),
+        (("--libs",), sdk.link_flags),
+        (("--pkg-config",), lambda: str(sdk.pkg_config_folder())),
+        (("--library-path",), lambda: sdk.search_path("/a")),
+    ],
+)
+def test_the_verb_prints_one_of_them(cache: Path, option: tuple[str, ...], expected: "Callable[[], str]") -> None:
+    result = CliRunner().invoke(main, ["sdk", *option], env={"LD_LIBRARY_PATH": "/a"})
+    assert (result.exit_code, result.stdout) == (0, f"{expected()}\n")
+
+
+def test_the_verb_says_what_is_missing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sdk, "_headers", lambda: None)
+    result = CliRunner().invoke(main, ["sdk", "--cflags"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("cannery: the headers are not part of this installation")
 
 
 def variables(**values: str) -> "dict[str, str]":
