@@ -19,12 +19,15 @@ from cannery.recorder.records import (
     Call,
     Effect,
     Enter,
+    Errand,
     Exit,
     Expire,
+    Invoke,
     Note,
     Pace,
     Payload,
     Record,
+    Returned,
     ThreadEnd,
 )
 from cannery.recorder.schema import LIST, FunctionForm, ParamForm, Schema
@@ -70,6 +73,11 @@ class Printer:
             return self._head(None, None, record.time) + "pacer" + _effects(record.effects)
         if isinstance(record, Expire):
             return self._head(None, record.thread, record.time) + "limit of the wait passed" + _effects(record.effects)
+        if isinstance(record, Invoke):
+            return self._runner(record, None) + f"runs {_invoked(record)}"
+        if isinstance(record, Returned | Errand):
+            value = "" if record.value is None else f" {_address_or_number(record.value)}"
+            return self._runner(record, record.time) + f"function returned{value}" + _effects(record.effects)
         if isinstance(record, ThreadEnd):
             return self._head(None, record.thread, record.time) + "thread ended"
         assert isinstance(record, Note)
@@ -109,11 +117,20 @@ class Printer:
         name, show = [(name, out) for name, _, out in self._shows(function) if out is not None][index]
         return name, "not written" if value is None else show(value)
 
-    def _head(self, number: int | None, thread: int | None, time: int | None) -> str:
-        who = "" if thread is None else f"T{thread} "
+    def _head(self, number: int | None, thread: int | str | None, time: int | None) -> str:
+        who = "" if thread is None else f"{thread} " if isinstance(thread, str) else f"T{thread} "
         if self._bare:
             return who
         return f"{'' if number is None else f'#{number} '}{who}{'' if time is None else f'+{time / 1e6:.3f}ms '}"
+
+    def _runner(self, record: Invoke | Returned | Errand, time: int | None) -> str:
+        """The head of a line about a function of the program: of the call that it runs for, or of a worker."""
+        if isinstance(record, Errand):
+            return self._head(None, f"W{record.worker}", time)
+        if record.number is None:
+            assert isinstance(record, Invoke)
+            return self._head(None, f"W{record.worker}", time)
+        return self._head(record.number, record.thread, time)
 
     def _shows(self, function: str) -> list[tuple[str, Show, Show | None]]:
         shows = self._params.get(function)
@@ -232,6 +249,16 @@ def _plain(value: Any) -> str:
 _SHOWS: Final[dict[str, Show]] = {"address": _address, "bytes": _bytes, "raw": _raw, "flag": _flag, "token": _flag}
 
 
+def _invoked(record: Invoke) -> str:
+    """``function#3(set, 5)``: functions of the program are numbered in the order in which they were first named."""
+    arguments = ", ".join(_flag(value) if isinstance(value, bool) else _plain(value) for value in record.args)
+    return f"function#{record.function}({arguments})"
+
+
+def _address_or_number(value: Any) -> str:
+    return _address(value) if isinstance(value, tuple) else _plain(value)
+
+
 def _effects(effects: tuple[Effect, ...]) -> str:
     return "".join(f" [{effect_text(effect)}]" for effect in effects)
 
@@ -243,6 +270,8 @@ def effect_text(effect: Effect) -> str:
         text += f" {payload_text(effect.payload)}"
     elif effect.kind == "alloc" and effect.ok:
         text += f" h{effect.region}"
+    elif effect.kind == "thread" and effect.ok:
+        text += f" id#{effect.thread}" + (f" W{effect.worker}" if effect.worker else "")
     return text if effect.ok else f"{text} failed"
 
 

@@ -58,7 +58,8 @@ def replay_process(
         damage = f"call #{replay.calls}: the machine cannot execute it ({error})"
     except TraceError as error:
         damage = str(error)
-    return _result(bundle, stream, replay, tuple(in_flight_lines(replay.printer, in_flight, waiting)), complete, damage)
+    lines = in_flight_lines(replay.compared.printer, in_flight, waiting)
+    return _result(bundle, stream, replay, tuple(lines), complete, damage)
 
 
 def _result(
@@ -69,15 +70,15 @@ def _result(
     complete: bool,
     damage: str | None,
 ) -> Result:
-    first = replay.differences[0] if replay.differences else None
+    first = replay.compared.differences[0] if replay.compared.differences else None
     explanation = None
     if first is not None:
-        explanation = explain(stream.records(tolerant=True), bundle.schema, replay.printer, first)
+        explanation = explain(stream.records(tolerant=True), bundle.schema, replay.compared.printer, first)
     return Result(
         stream.ordinal,
         replay.calls,
-        replay.count,
-        tuple(replay.differences),
+        replay.compared.count,
+        tuple(replay.compared.differences),
         explanation,
         replay.port.unverified,
         replay.port.unknown_bytes,

@@ -4,38 +4,49 @@ The steps are those of docs/architecture.md, "How a driver drives the machine": 
 the same machine in the same way. Time comes from the records, the content of host memory from the effects.
 
 The loop is built for millions of calls: one closure per function decodes, calls and compares, remembers decoded
-arguments, and leaves everything else to :meth:`Replay._compare` when the comparison of whole tuples fails.
+arguments, and leaves everything else to :class:`Comparison` when the comparison of whole tuples fails.
 """
 
-import math
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from cannery.recorder.addresses import AddressBook
-from cannery.recorder.codec import FunctionCodec, Wire
+from cannery.recorder.codec import Wire
 from cannery.recorder.forms import function_form
-from cannery.recorder.records import Call, Enter, Exit, Expire, Note, Pace, Payload, Record, ThreadEnd
+from cannery.recorder.records import (
+    Call,
+    Enter,
+    Errand,
+    Exit,
+    Expire,
+    Invoke,
+    Note,
+    Pace,
+    Payload,
+    Record,
+    Returned,
+    ThreadEnd,
+)
 from cannery.recorder.schema import Schema
+from cannery.replayer.compare import FUNCTION, Comparison, Stop
 from cannery.replayer.identity import IdentityWire
+from cannery.replayer.opened import OpenCall, OpenCalls, Outcome
 from cannery.replayer.port import ReplayPort
-from cannery.replayer.printer import Printer
-from cannery.replayer.report import RETURNS, Difference, involved
+from cannery.replayer.report import RETURNS
+from cannery.runtime import invoke
 from cannery.runtime.api import MODEL
 from cannery.runtime.machine import Machine, Wait
 from cannery.runtime.settings import Settings
 
+__all__ = ["Replay", "ReplayError", "Stop"]
+
 _REMEMBERED: Final = 4096  # decoded argument lists per function
 _OTHER_VERSION: Final = "; replay with the version that recorded"
-LISTED: Final = 100  # differences that are kept; more are counted
+_END: Final = "end of the wait"
 
 
 class ReplayError(Exception):
     """The trace cannot be replayed by this version; the text says why and what to do."""
-
-
-class Stop(Exception):  # noqa: N818 - an answer, not an error
-    """The first difference ended the replay."""
 
 
 class Replay:
@@ -62,25 +73,19 @@ class Replay:
     ) -> None:
         self.schema = schema
         self.calls = 0
-        self.count = 0
-        self.differences: list[Difference] = []
         self.supported_now: dict[str, int] = {}
-        self.printer = Printer(schema)
         book = AddressBook(base, span)
         self._wire: Wire = IdentityWire(book, base) if what_if else Wire(book)
-        self._identity = self._wire if isinstance(self._wire, IdentityWire) else None
+        self.compared = Comparison(schema, self._wire, what_if or keep_going)
+        self._exact = not what_if
         self._place = book.place
         self.port = ReplayPort(base, span, content, book.region, exact=not what_if)
         self.machine = Machine(settings, self.port)
         self.machine.ordinal = first_ordinal
         self._start = start
-        self._go_on = what_if or keep_going
         self._steps: dict[str, Callable[[Call], None]] = {}
-        self._codecs: dict[str, FunctionCodec] = {}
-        self._waiting: dict[int, tuple[Enter, Wait | None]] = {}  # by thread; None: the machine did not wait
-        self._early: dict[int, Any] = {}  # call number -> reply of a call that did not wait here
-        self._ended: deque[Wait] = deque()
-        self._lost: set[int] = set()  # threads whose wait here is none in the trace
+        self._open = OpenCalls()
+        self._errands: dict[int, str] = {}  # worker -> signature of what it runs, as recorded
 
     def run(self, records: Iterable[Record]) -> None:
         """Replay records from the beginning of the stream, as far as they go.
@@ -88,82 +93,83 @@ class Replay:
         Raises:
             Stop: at the first difference, unless told to go on.
             ReplayError: a record that this version cannot execute.
+            WireError: a record whose values do not have their forms.
         """
         steps = self._steps
-        ended = self._ended
-        others: dict[type, Callable[[Any], None]] = {
-            Enter: self._enter,
-            Exit: self._exit,
-            Pace: self._pace,
-            Expire: self._expire,
-            ThreadEnd: self._thread_end,
-            Note: self._note,
-        }
+        outcomes = self._open.outcomes
+        others: dict[type, Callable[[Any], None]] = {Enter: self._enter, Pace: self._pace, Expire: self._expire}
+        others |= {Returned: self._returned, Errand: self._errand, ThreadEnd: self._thread_end}
+        results: dict[type, Callable[[Any], None]] = {Exit: self._exit, Invoke: self._invoke, Note: self._note}
         for record in records:
             if isinstance(record, Call):
-                if ended:
-                    self._missing_exits(record)
+                if outcomes:
+                    self._missing(record)
                 step = steps.get(record.function)
                 if step is None:
                     step = steps[record.function] = self._stepper(record.function)
                 step(record)
+            elif type(record) in results:
+                results[type(record)](record)
             else:
+                if outcomes:
+                    self._missing(record)
                 others[type(record)](record)
 
     def finish(self, finished: bool) -> list[Enter]:
-        """The stream has no more records. Return the calls that still wait.
+        """The stream has no more records. Return the calls that had not ended.
 
         ``finished``: the process ended by itself, so that an end of a wait that is not in the trace is a difference.
         Otherwise the process may have died between two records.
         """
-        if finished and self._ended:
-            self._missing_exits(None)
-        return [enter for enter, _ in self._waiting.values()]
+        if finished and self._open.outcomes:
+            self._missing(None)
+        return self._open.entered()
 
     # Calls
 
-    def _codec(self, name: str) -> FunctionCodec:
-        codec = self._codecs.get(name)
-        if codec is None:
-            codec = self._codecs[name] = self._wire.function(self.schema[name])
-        return codec
-
-    def _handler(self, name: str) -> Callable[..., Any] | None:
+    def _handler(self, name: str, number: int, supported: bool) -> Callable[..., Any] | None:
         """The machine's handler for a function, after a check that it still has the recorded parameters."""
         if name not in MODEL:
             raise ReplayError(f"{name} is no function that this version knows{_OTHER_VERSION}")
         function = MODEL[name]
-        mine, recorded = function_form(function), self.schema[name]
-        if mine._replace(number=0) != recorded._replace(number=0) and self.machine.handlers[function.index] is not None:
+        handler = self.machine.handlers[function.index]
+        if handler is not None and function_form(function)._replace(number=0) != self.schema[name]._replace(number=0):
             raise ReplayError(f"{name} was recorded with other parameters than this version has{_OTHER_VERSION}")
-        return self.machine.handlers[function.index]
+        if handler is None and supported:
+            raise ReplayError(f"call #{number}: this version has no {name}{_OTHER_VERSION}")
+        return handler
 
     def _stepper(self, name: str) -> Callable[[Call], None]:
         """The function that replays calls of ``name``."""
-        handler = self._handler(name)
-        codec = self._codec(name)
-        decode_ins, decode_outs, decode_result = codec.decode_ins, codec.decode_outs, codec.decode_result
-        blank = codec.blank
+        handler: Any = self._handler(name, self.calls, False)
+        codec = self.compared.codec(name)
+        decode_ins, decode_outs, blank = codec.decode_ins, codec.decode_outs, codec.blank
         machine, port = self.machine, self.port
         begin, threads, new_thread = machine.begin, machine.threads, machine.thread
-        start = self._start
+        waits, errands, start = machine.waits, machine.errands, self._start
         arguments: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         results: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        remember = self._identity is None
+        remember = self._exact
+
+        def decoded(
+            table: dict[tuple[Any, ...], tuple[Any, ...]],
+            decode: Callable[[tuple[Any, ...]], tuple[Any, ...]],
+            values: tuple[Any, ...],
+        ) -> tuple[Any, ...]:
+            found = decode(values)
+            if remember and len(table) < _REMEMBERED:
+                table[values] = found
+            return found
 
         def step(record: Call) -> None:
             _, ordinal, time, _, ret, ins, outs, effects, supported = record
             if not supported or handler is None:
-                return self._unsupported(record, handler)
+                return self._unsupported(record)
             try:
-                args = arguments.get(ins)
+                args = arguments.get(ins) or decoded(arguments, decode_ins, ins)
             except TypeError:  # a map stands where there can be none
                 decode_ins(ins)
                 raise
-            if args is None:
-                args = decode_ins(ins)
-                if remember and len(arguments) < _REMEMBERED:
-                    arguments[ins] = args
             if effects:
                 port.begin(effects)
             begin(start + time)
@@ -171,116 +177,171 @@ class Replay:
             self.calls += 1
             if outs == blank:
                 same = reply == ret
+            elif remember:
+                same = reply == (ret, *(results.get(outs) or decoded(results, decode_outs, outs)))
             else:
-                try:
-                    expected = results.get(outs)
-                except TypeError:
-                    decode_outs(outs)
-                    raise
-                if expected is None:
-                    expected = decode_outs(outs) if remember else outs
-                    if len(results) < _REMEMBERED:
-                        results[outs] = expected
-                same = reply == (ret, *expected)
-            if machine.waits:
-                self._ended.extend(machine.take_ended())  # part of the step: the end of a wait may move bytes
+                same = False
+            if waits or errands:
+                self._settle()  # part of the step: the end of a wait may move bytes
             if not same:
-                self._compare(record, record.ret, outs, reply, decode_result)
+                self._result(record, reply)
             if effects or port.differences:
-                self._effects(record)
+                self.compared.effects(record, port)
             return None
 
         return step
 
-    def _unsupported(self, record: Call, handler: Callable[..., Any] | None) -> None:
+    def _result(self, record: Call, reply: Any) -> None:
+        """Compare the reply of a call that ended at once in the trace."""
+        if not isinstance(reply, Wait | invoke.Invoke):
+            self.compared.result(record, reply)
+            return
+        if isinstance(reply, Wait):
+            actual = "the call waits"
+            if self._exact and reply in self.machine.waits:
+                self.machine.waits.remove(reply)
+        else:
+            actual = "it has a function of the program run"
+            self.machine.thread(record.thread).running.pop()
+        returned = self.compared.printer.result(record.function, record.ret)
+        self.compared.differ(record, "wait", f"it returns {returned}", actual)
+
+    def _unsupported(self, record: Call) -> None:
         """A call that was recorded as unsupported, or whose function has no implementation here."""
-        if record.supported:
-            raise ReplayError(f"call #{record.number}: this version has no {record.function}{_OTHER_VERSION}")
+        handler = self._handler(record.function, record.number, record.supported)
         self.port.begin(record.effects)
         self.machine.begin(self._start + record.time)
         self._settle()
         self.calls += 1
         answer = MODEL[record.function].result.unsupported
-        if self._codec(record.function).decode_result(record.ret) not in (answer, answer or 0):
-            self._differ(record, RETURNS, self.printer.result(record.function, record.ret), str(answer))
+        if self.compared.codec(record.function).decode_result(record.ret) not in (answer, answer or 0):
+            shown = self.compared.printer.result(record.function, record.ret)
+            self.compared.differ(record, RETURNS, shown, str(answer))
         if handler is not None:
             self.supported_now[record.function] = self.supported_now.get(record.function, 0) + 1
-        self._effects(record)
+        self.compared.effects(record, self.port)
+
+    # Calls that do not end at once
 
     def _enter(self, record: Enter) -> None:
-        if self._ended:
-            self._missing_exits(record)
-        handler = self._handler(record.function)
-        if handler is None:
-            raise ReplayError(f"call #{record.number}: this version has no {record.function}{_OTHER_VERSION}")
-        machine = self.machine
-        args = self._codec(record.function).decode_ins(record.ins)
+        handler = self._handler(record.function, record.number, True)
+        assert handler is not None
+        args = self.compared.codec(record.function).decode_ins(record.ins)
         self.port.begin(record.effects)
-        machine.begin(self._start + record.time)
-        reply = handler(machine.thread(record.thread), *args)
-        self._settle()
+        self.machine.begin(self._start + record.time)
+        reply = handler(self.machine.thread(record.thread), *args)
         self.calls += 1
-        wait = reply if isinstance(reply, Wait) else None
-        self._waiting[record.thread] = record, wait
-        if wait is None:
-            self._early[record.number] = reply
-            if self._identity is None:
-                shown = self._shown_reply(record.function, reply)
-                self._differ(record, "wait", "the call waits", f"it returns at once: {shown}")
-        self._effects(record)
+        call = self._open.open(record)
+        if not isinstance(reply, Wait | invoke.Invoke):
+            call.reply = reply
+            if self._exact:
+                shown = self.compared.shown(record.function, reply)
+                self.compared.differ(record, "wait", "the call waits", f"it returns at once: {shown}")
+        else:
+            self._open.reply(call, reply)
+        self._settle()
+        self.compared.effects(record, self.port)
 
     def _exit(self, record: Exit) -> None:
-        enter, wait = self._waiting.pop(record.thread, (None, None))
-        if enter is None or enter.number != record.number:
-            self._differ(record, "end of the wait", "the end of a wait", "no such call is waiting")
+        call = self._open.find(record.thread, record.number)
+        if call is None:
+            self.compared.differ(record, _END, "the end of a wait", "no such call is waiting")
             return
-        if wait is None:
-            self._compare_reply(record, self._early.pop(record.number))
+        self._open.close(call)
+        if not call.ended:
+            self.compared.differ(record, _END, "the wait ends here", "the call still waits")
+            if self._exact and call.pending in self.machine.waits:
+                self.machine.waits.remove(call.pending)
             return
-        if wait not in self._ended and wait.reply is None:
-            self._waiting[record.thread] = enter, wait
-            self._differ(record, "end of the wait", "the wait ends here", "the call still waits")
-            self._waiting.pop(record.thread)
-            if wait in self.machine.waits:
-                self.machine.waits.remove(wait)
+        self._in_order(record, call)
+        self.compared.result(record, call.reply)
+
+    def _invoke(self, record: Invoke) -> None:
+        if record.number is None:
+            self._errands[record.worker] = record.signature
+            first = next((each for each in self._open.outcomes if each.errand is not None), None)
+            errand = None if first is None else first.errand
+            if errand is None or errand.worker != record.worker:
+                self.compared.differ(record, FUNCTION, f"worker {record.worker} runs one", "it runs none")
+                return
+            self._in_order(record, None)
+            self.compared.invoked(record, errand.invoke)
             return
-        if wait in self._ended:
-            if self._ended[0] is not wait and self._identity is None:
-                first = self._ended[0].thread
-                self._differ(record, "order of ends", f"thread {record.thread} first", f"thread {first} first")
-            self._ended.remove(wait)
-        self._compare_reply(record, wait.reply)
+        assert record.thread is not None
+        call = self._open.find(record.thread, record.number)
+        if call is None or not isinstance(call.pending, invoke.Invoke):
+            actual = "no such call is open" if call is None else "the call runs none"
+            self.compared.differ(record, FUNCTION, "the call runs one", actual)
+            return
+        call.signatures.append(record.signature)
+        self._in_order(record, call)
+        self.compared.invoked(record, call.pending)
+
+    def _in_order(self, record: Exit | Invoke, call: OpenCall | None) -> None:
+        """Take the outcome that the record shows, which has to be the first that was not shown yet."""
+        outcomes = self._open.outcomes
+        for place, outcome in enumerate(outcomes):
+            if outcome.call is call and (call is not None or outcome.errand is not None):
+                del outcomes[place]
+                if place and self._exact:
+                    before = outcomes[0]
+                    self.compared.differ(record, "order of ends", f"{_who(outcome)} first", f"{_who(before)} first")
+                return
 
     # Other steps
 
     def _pace(self, record: Pace) -> None:
-        if self._ended:
-            self._missing_exits(record)
-        self.port.begin(record.effects)
-        self.machine.begin(self._start + record.time)
-        self.machine.pace()
-        self._settle()
-        self._effects(record)
+        self._step(record, self.machine.pace)
 
     def _expire(self, record: Expire) -> None:
-        if self._ended:
-            self._missing_exits(record)
+        call = self._open.waiting(record.thread)
+        wait = None if call is None else call.pending
+
+        def expire() -> None:
+            if not isinstance(wait, Wait) or wait not in self.machine.waits:
+                if self._exact:
+                    actual = "no such call is waiting"
+                    self.compared.differ(record, "limit of a wait", "a call whose limit passes", actual)
+            elif wait.deadline is None:
+                actual = "it waits without a limit"
+                self.compared.differ(record, "limit of a wait", "a call whose limit passes", actual)
+            else:
+                self.machine.expire(wait)
+
+        self._step(record, expire)
+
+    def _returned(self, record: Returned) -> None:
+        call = self._open.find(record.thread, record.number)
+
+        def returned() -> None:
+            if call is None or not call.signatures or not isinstance(call.pending, invoke.Invoke):
+                self.compared.differ(record, FUNCTION, "a function of the program returns", "the call runs none")
+                return
+            _, decode = self._wire.returned(call.signatures.pop())
+            thread = self.machine.thread(record.thread)
+            self._open.reply(call, self.machine.returned(thread, decode(record.value)))
+
+        self._step(record, returned)
+
+    def _errand(self, record: Errand) -> None:
+        def done() -> None:
+            signature = self._errands.pop(record.worker, None)
+            if signature is None:
+                self.compared.differ(record, FUNCTION, f"worker {record.worker} has run one", "it runs none")
+                return
+            _, decode = self._wire.returned(signature)
+            self.machine.errand_done(record.worker, decode(record.value))
+
+        self._step(record, done)
+
+    def _step(self, record: Pace | Expire | Returned | Errand, act: Callable[[], None]) -> None:
         self.port.begin(record.effects)
         self.machine.begin(self._start + record.time)
-        wait = self._waiting.get(record.thread, (None, None))[1]
-        if wait is None or wait not in self.machine.waits:
-            if self._identity is None:
-                self._differ(record, "limit of a wait", "a call whose limit passes", "no such call is waiting")
-        elif wait.deadline is None:
-            self._differ(record, "limit of a wait", "a call whose limit passes", "it waits without a limit")
-        else:
-            self.machine.expire(wait)
+        act()
         self._settle()
-        self._effects(record)
+        self.compared.effects(record, self.port)
 
     def _thread_end(self, record: ThreadEnd) -> None:
-        if self._ended:
-            self._missing_exits(record)
         self.machine.end_thread(record.thread)
 
     def _note(self, record: Note) -> None:
@@ -288,110 +349,40 @@ class Replay:
             region, address, _ = record.value
             self._place(region, address)
 
+    # What a step brought about
+
     def _settle(self) -> None:
-        if self.machine.waits:
-            self._ended.extend(self.machine.take_ended())
+        """Take from the machine what the present step brought about, in its order."""
+        machine = self.machine
+        if machine.waits:
+            for wait in machine.take_ended():
+                call = self._open.of(wait)
+                if call is not None:  # else a what-if replay waits where the trace did not
+                    self._open.reply(call, wait.reply)
+        if machine.errands or machine.dismissed:
+            for errand in machine.take_errands():
+                self._open.outcomes.append(Outcome(None, None, errand))
+            machine.take_dismissed()
 
-    def _missing_exits(self, record: Record | None) -> None:
-        """A step begins, or the stream ends, while waits that ended have no record of it."""
-        while self._ended:
-            wait = self._ended.popleft()
-            if wait.thread in self._lost:
-                self._lost.discard(wait.thread)
+    def _missing(self, record: Record | None) -> None:
+        """A step begins, or the stream ends, while there are outcomes that the trace does not show. A what-if replay
+        compares the end of a wait when the trace gets there."""
+        outcomes = self._open.outcomes
+        while outcomes:
+            outcome = outcomes.popleft()
+            if not self._exact:
                 continue
-            if self._identity is not None:
-                continue  # _exit takes the reply when the trace gets there
-            enter, _ = self._waiting.pop(wait.thread, (None, None))
-            reply = self._shown_reply(wait.function, wait.reply)
-            where = enter or record
-            self._differ(where, "end of the wait", "the call still waits", f"its wait ended: {reply}")
-
-    # Comparison
-
-    def _compare(
-        self, record: Call | Exit, ret: Any, outs: tuple[Any, ...], reply: Any, decode_result: Callable[[Any], Any]
-    ) -> None:
-        """Find what differs between a recorded result and a reply; nothing may, when only the shapes did."""
-        if isinstance(reply, Wait):
-            assert isinstance(record, Call)
-            self._differ(record, "wait", f"it returns {self.printer.result(record.function, ret)}", "the call waits")
-            if reply in self.machine.waits and self._identity is None:
-                self.machine.waits.remove(reply)
-            else:
-                self._lost.add(reply.thread)
-            return
-        codec = self._codec(record.function)
-        actual, *results = reply if isinstance(reply, tuple) else (reply, *codec.blank)
-        if not _equal(decode_result(ret), actual):
-            self._differ(record, RETURNS, self._result(record, ret), self._result(record, self._wired(codec, reply)[0]))
-        expected = outs if self._identity is not None else codec.decode_outs(outs)
-        for index, (want, got) in enumerate(zip(expected, results, strict=True)):
-            if not self._equal_output(codec, index, want, got):
-                name, text = self.printer.output(record.function, index, outs[index])
-                shown = self.printer.output(record.function, index, self._wired(codec, reply)[1 + index])[1]
-                self._differ(record, f"output {name}", text, shown, self._wired(codec, reply)[1 + index])
-
-    def _compare_reply(self, record: Exit, reply: Any) -> None:
-        decode = self._codec(record.function).decode_result
-        self._compare(record, record.ret, record.outs, reply, decode)
-
-    def _equal_output(self, codec: FunctionCodec, index: int, want: Any, got: Any) -> bool:
-        if self._identity is None or want is None or got is None:
-            return _equal(want, got)
-        form = codec.form.outputs[index].out
-        if form == "handle":
-            return self._identity.same_handle(want, got)
-        if form == "address":
-            return self._identity.same_address(want, got)
-        return _equal(codec.decode_outs((None,) * index + (want,) + codec.blank[index + 1 :])[index], got)
-
-    def _effects(self, record: Record) -> None:
-        """Note the effects that are not as recorded, and end the step."""
-        port = self.port
-        port.end()
-        if not port.differences:
-            return
-        found, port.differences = port.differences, []
-        if self._identity is None:
-            for index, expected, actual in found:
-                self._differ(record, f"effect {index}", expected, actual)
-
-    def _wired(self, codec: FunctionCodec, reply: Any) -> list[Any]:
-        """A reply as it would stand in a trace."""
-        return codec.encode_reply(reply)
-
-    def _result(self, record: Call | Exit, ret: Any) -> str:
-        return self.printer.result(record.function, ret)
-
-    def _shown_reply(self, function: str, reply: Any) -> str:
-        ret, *outs = self._wired(self._codec(function), reply)
-        return f"{self.printer.result(function, ret)}{self.printer.outputs(function, tuple(outs))}"
-
-    def _differ(self, record: Record | None, what: str, expected: str, actual: str, *also: Any) -> None:
-        """Keep a difference. Raises Stop unless told to go on."""
-        self.count += 1
-        if len(self.differences) < LISTED:
-            handles, addresses = ((), ()) if record is None else involved(self.schema, record)
-            handles += tuple(value for value in also if isinstance(value, int))
-            self.differences.append(
-                Difference(
-                    getattr(record, "number", None),
-                    getattr(record, "thread", None),
-                    getattr(record, "function", None),
-                    record,
-                    what,
-                    expected,
-                    actual,
-                    handles,
-                    addresses,
-                )
-            )
-        if not self._go_on:
-            raise Stop
+            call = outcome.call
+            if call is None or outcome.invoke is not None:
+                where = record if call is None else call.enter
+                self.compared.differ(where, FUNCTION, "none is run", f"{_who(outcome)} runs one")
+                continue
+            self._open.close(call)
+            shown = self.compared.shown(call.enter.function, call.reply)
+            self.compared.differ(call.enter, _END, "the call still waits", f"its wait ended: {shown}")
 
 
-def _equal(expected: Any, actual: Any) -> bool:
-    if expected == actual:
-        return True
-    return isinstance(expected, float) and isinstance(actual, float) and math.isnan(expected) and math.isnan(actual)
-
+def _who(outcome: Outcome) -> str:
+    if outcome.call is None:
+        return "a worker" if outcome.errand is None else f"worker {outcome.errand.worker}"
+    return f"thread {outcome.call.enter.thread}"

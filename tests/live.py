@@ -11,6 +11,7 @@ from typing import Any
 
 import xxhash
 
+from cannery.recorder import records
 from cannery.recorder.addresses import AddressBook
 from cannery.recorder.claim import join_bundle
 from cannery.recorder.codec import Wire
@@ -35,6 +36,7 @@ from cannery.recorder.writer import StreamWriter
 from cannery.replayer.port import ReplayStore
 from cannery.replayer.replay import Replay, Stop
 from cannery.runtime.api import MODEL
+from cannery.runtime.invoke import Invoke
 from cannery.runtime.machine import Machine, Wait
 from cannery.runtime.settings import Settings
 
@@ -155,7 +157,9 @@ class Live:
         self.wire = Wire(self._book)
         self.host.pinned = self._book.add
         self.host.unpinned = self._book.remove
-        self._waiting: dict[int, tuple[Wait, int, str]] = {}
+        self._waiting: dict[int, Wait] = {}
+        self._open: dict[int, list[tuple[int, str]]] = {}  # numbers and names of calls that have not ended, by thread
+        self._running: dict[int, list[str]] = {}  # signatures of functions that run, by thread, or by -worker
 
     # Steps
 
@@ -173,10 +177,10 @@ class Live:
             self._end(lambda effects: Call(number, thread, time, name, answer, ins, codec.blank, effects, False))
             return answer
         reply = handler(self.machine.thread(thread), *args)
-        if isinstance(reply, Wait):
-            self._waiting[thread] = reply, number, name
+        if isinstance(reply, Wait | Invoke):
             ins = _frozen(codec.encode_ins(args))
-            self._end(lambda effects: Enter(number, thread, time, name, ins, effects))
+            self._open.setdefault(thread, []).append((number, name))
+            self._end(lambda effects: Enter(number, thread, time, name, ins, effects), thread, reply)
             return reply
         ret, *outs = codec.encode_reply(reply)
         ins = _frozen(codec.encode_ins(args))
@@ -201,11 +205,29 @@ class Live:
 
     def expire(self, thread: int) -> None:
         """Let the limit of a thread's wait pass."""
-        wait = self._waiting[thread][0]
+        wait = self._waiting[thread]
         assert wait.deadline is not None
         self._begin(max(wait.deadline - self.now, 0))
         self.machine.expire(wait)
         self._end(lambda effects: Expire(thread, self.now - START, effects))
+
+    def returned(self, thread: int, value: int, after: int = 1000) -> Any:
+        """The function of the program that a thread runs for its innermost open call returns."""
+        self._begin(after)
+        reply = self.machine.returned(self.machine.thread(thread), value)
+        number, time, wire = self._open[thread][-1][0], self.now - START, self._value(thread, value)
+        self._end(lambda effects: records.Returned(number, thread, time, wire, effects), thread, reply)
+        return reply
+
+    def errand_done(self, worker: int, value: int = 0, after: int = 1000) -> None:
+        """The function of the program that a worker runs returns."""
+        self._begin(after)
+        self.machine.errand_done(worker, value)
+        time, wire = self.now - START, self._value(-worker, value)
+        self._end(lambda effects: records.Errand(worker, time, wire, effects))
+
+    def _value(self, runner: int, value: int) -> Any:
+        return self.wire.returned(self._running[runner].pop())[0](value)
 
     def end_thread(self, thread: int) -> None:
         self.now += 1000
@@ -217,19 +239,19 @@ class Live:
 
     def limited(self, thread: int) -> bool:
         """Whether a thread's wait has a limit."""
-        return self._waiting[thread][0].deadline is not None
+        return self._waiting[thread].deadline is not None
 
     # Replay
 
     def replay(
         self,
-        records: list[Record] | None = None,
+        given: list[Record] | None = None,
         *,
         keep_going: bool = False,
         what_if: Settings | None = None,
         first_ordinal: int = 0,
     ) -> Replay:
-        """Replay ``records``, or what was recorded."""
+        """Replay ``given``, or what was recorded."""
         replay = Replay(
             what_if or self.settings,
             SCHEMA,
@@ -242,7 +264,7 @@ class Live:
             keep_going=keep_going,
         )
         try:
-            replay.run(self.records if records is None else records)
+            replay.run(self.records if given is None else given)
             replay.in_flight = replay.finish(True)
         except Stop:
             pass
@@ -250,8 +272,8 @@ class Live:
 
     # Bundle
 
-    def save(self, path: Path, records: list[Record] | None = None) -> Path:
-        """Write ``records``, or what was recorded, as a bundle of one process that is gone."""
+    def save(self, path: Path, given: list[Record] | None = None) -> Path:
+        """Write ``given``, or what was recorded, as a bundle of one process that is gone."""
         session, schema = "a test", SCHEMA.pack()
         os.close(create_bundle(str(path), session, schema, tool="test"))
         folder = join_bundle(
@@ -268,7 +290,7 @@ class Live:
         stops: list[str] = []
         writer = StreamWriter(folder.path, SCHEMA.functions, self.wire, stops.append)
         rows = RowMaker(SCHEMA)
-        for record in self.records if records is None else records:
+        for record in self.records if given is None else given:
             for row in rows.rows(record):
                 writer.append(pack(row))
         store = PayloadStore(folder.pack, "full", None, stops.append)
@@ -291,15 +313,38 @@ class Live:
         self._book.settle()
         self.records.append(record)
 
-    def _end(self, record: Callable[[tuple[Effect, ...]], Record]) -> None:
-        """The end of a step. What its ending waits moved belongs to its effects; their ends stand after it."""
+    def _end(self, record: Callable[[tuple[Effect, ...]], Record], thread: int = 0, reply: Any = None) -> None:
+        """The end of a step, and of what it brought about: ``reply`` to the open call of ``thread``, ends of waits,
+        errands. What ending waits moved belongs to the effects of the step."""
         ended = self.machine.take_ended() if self.machine.waits else []
         effects, self.host.effects = tuple(self.host.effects), []
         self._add(record(effects))
+        if thread:
+            self._outcome(thread, reply)
         for wait in ended:
-            _, number, name = self._waiting.pop(wait.thread)
-            ret, *outs = self.wire.function(SCHEMA[name]).encode_reply(wait.reply)
-            self._add(Exit(number, wait.thread, name, ret, _frozen(outs)))
+            del self._waiting[wait.thread]
+            self._outcome(wait.thread, wait.reply)
+        for errand in self.machine.take_errands():
+            self._invoke(None, None, errand.worker, errand.invoke)
+        self.machine.take_dismissed()
+
+    def _outcome(self, thread: int, reply: Any) -> None:
+        """What a call that did not end at once does next."""
+        number, name = self._open[thread][-1]
+        if isinstance(reply, Wait):
+            if reply.reply is None:
+                self._waiting[thread] = reply
+        elif isinstance(reply, Invoke):
+            self._invoke(number, thread, 0, reply)
+        else:
+            self._open[thread].pop()
+            ret, *outs = self.wire.function(SCHEMA[name]).encode_reply(reply)
+            self._add(Exit(number, thread, name, ret, _frozen(outs)))
+
+    def _invoke(self, number: int | None, thread: int | None, worker: int, invoke: Invoke) -> None:
+        self._running.setdefault(-worker or thread or 0, []).append(invoke.signature)
+        token, signature, *args = self.wire.invoked(invoke.function, invoke.signature, invoke.arguments)
+        self._add(records.Invoke(number, thread, worker, token, signature, tuple(args)))
 
 
 def _frozen(values: list[Any]) -> tuple[Any, ...]:

@@ -56,8 +56,8 @@ def occurrences(function: str, what: str) -> Iterator[tuple[Live, int, Call | Ex
 
 def first_difference(live: Live, records: list[Record]) -> Any:
     replay = live.replay(records)
-    assert replay.differences, "the altered trace replayed as if nothing had happened"
-    return replay.differences[0]
+    assert replay.compared.differences, "the altered trace replayed as if nothing had happened"
+    return replay.compared.differences[0]
 
 
 @pytest.mark.parametrize(("function", "what"), [*results()])

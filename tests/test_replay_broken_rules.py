@@ -105,7 +105,7 @@ BROKEN: dict[str, tuple[Break, str, str | None]] = {
 
 
 def first_difference(name: str) -> Difference:
-    differences = RECORDED[name].replay().differences
+    differences = RECORDED[name].replay().compared.differences
     assert differences, "the trace of a working model replays on a broken one"
     return differences[0]
 
@@ -114,7 +114,7 @@ def first_difference(name: str) -> Difference:
 def test_a_broken_rule_is_caught(
     broken: Break, scenario: str, where: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert RECORDED[scenario].replay().differences == []
+    assert RECORDED[scenario].replay().compared.differences == []
     broken(monkeypatch)
     difference = first_difference(scenario)
     assert where is None or difference.function == where

@@ -93,7 +93,7 @@ def record(chosen: Settings, program: list[Any], policy: str = "input") -> Live:
 def test_any_program_replays_the_same(schedule: str, program: list[Any]) -> None:
     live = record(Settings(devices=2, schedule=schedule), program)
     replay = live.replay()
-    assert replay.differences == []
+    assert replay.compared.differences == []
     assert replay.calls == live.calls
 
 
@@ -109,7 +109,7 @@ def test_any_what_if_comes_to_an_end(program: list[Any], product: str, schedule:
 @given(program=steps)
 def test_a_what_if_that_changes_nothing_finds_nothing(program: list[Any]) -> None:
     live = record(Settings(devices=2), program)
-    assert live.replay(what_if=live.settings).differences == []
+    assert live.replay(what_if=live.settings).compared.differences == []
 
 
 def test_a_what_if_compares_objects_by_identity() -> None:
@@ -126,6 +126,6 @@ def test_a_what_if_compares_objects_by_identity() -> None:
         live.ok("aclrtMemcpy", HOST_BASE, 64, address + 16, 10, 2)
     renumbered: list[Record] = list(live.records)
     replay = live.replay(renumbered, what_if=live.settings, first_ordinal=100)
-    assert replay.differences == []
+    assert replay.compared.differences == []
     exact = live.replay(renumbered, first_ordinal=100)
-    assert exact.differences[0].what == "output stream"
+    assert exact.compared.differences[0].what == "output stream"

@@ -14,7 +14,7 @@ from tests.live import Live
 def test_a_replay_is_the_same(scenario: "type[Live]") -> None:
     live = scenario()
     replay = live.replay()
-    assert replay.differences == []
+    assert replay.compared.differences == []
     assert replay.calls == live.calls
 
 
@@ -22,13 +22,13 @@ def test_a_replay_is_the_same(scenario: "type[Live]") -> None:
 @pytest.mark.parametrize("scenario", [scenarios.objects, scenarios.memory], ids=["objects", "memory"])
 def test_a_replay_is_the_same_under_every_schedule(scenario: "type[Live]", schedule: str) -> None:
     live = scenario(Settings(devices=2, schedule=schedule))  # type: ignore[call-arg]
-    assert live.replay().differences == []
+    assert live.replay().compared.differences == []
 
 
 @pytest.mark.parametrize("policy", ["input", "full", "hash", "none"])
 def test_a_trace_without_payloads_replays_what_it_can(policy: str) -> None:
     replay = scenarios.memory(policy=policy).replay()
-    assert replay.differences == []
+    assert replay.compared.differences == []
     assert (replay.port.unverified > 0) == (policy in ("hash", "none"))
 
 
@@ -36,7 +36,7 @@ def test_a_trace_that_ends_anywhere_replays_to_there() -> None:
     live = scenarios.waits()
     for length in range(len(live.records)):
         replay = live.replay(live.records[:length])
-        assert [d for d in replay.differences if d.what != "end of the wait"] == []
+        assert [d for d in replay.compared.differences if d.what != "end of the wait"] == []
 
 
 def test_calls_that_still_wait_at_the_end_are_in_flight() -> None:
@@ -66,7 +66,7 @@ def test_work_that_is_due_runs_at_an_unsupported_call_as_at_any_other() -> None:
     assert isinstance(last, Call)
     assert [effect.kind for effect in last.effects] == ["read"]
     live.ok("aclrtGetDevice", 1)
-    assert live.replay().differences == []
+    assert live.replay().compared.differences == []
 
 
 def test_a_call_that_is_implemented_now_is_reported_and_not_executed() -> None:
@@ -76,7 +76,7 @@ def test_a_call_that_is_implemented_now_is_reported_and_not_executed() -> None:
     assert isinstance(last, Call)
     records = [*live.records[:-1], last._replace(ret=207000, outs=(None,), supported=False)]
     replay = live.replay(records)
-    assert replay.differences == []
+    assert replay.compared.differences == []
     assert replay.supported_now == {"aclrtGetDevice": 1}
 
 

@@ -93,7 +93,7 @@ def command(context: click.Context, /, trace: str, process: int | None, bare: bo
 
 def _chosen(stream: "ProcessStream", wanted: Filter) -> "Iterator[Record]":
     """The records to print, in order. With a call comes the end of its wait."""
-    from cannery.recorder.records import Call, Enter, Exit, Note
+    from cannery.recorder.records import Call, Enter, Exit, Invoke, Note, Returned
 
     first = wanted.calls.first if wanted.calls else 0
     last = wanted.calls.last if wanted.calls else None
@@ -109,6 +109,9 @@ def _chosen(stream: "ProcessStream", wanted: Filter) -> "Iterator[Record]":
         elif isinstance(record, Exit):
             if record.number in waiting:
                 waiting.discard(record.number)
+                yield record
+        elif isinstance(record, Invoke | Returned):
+            if record.number in waiting or not wanted.chooses:
                 yield record
         elif isinstance(record, Note):
             if record.topic == "stopped" or (wanted.notes and not wanted.chooses):
@@ -159,10 +162,11 @@ def _marker() -> Callable[[str], str]:
 def _json_lines(bundle: "Bundle", stream: "ProcessStream", wanted: Filter) -> Iterator[str]:
     """Records as ``recorder.jsonl`` writes them, with the process, and with values under their parameter's name."""
     from cannery.recorder.jsonl import to_json
+    from cannery.recorder.records import Call, Enter, Exit
 
     for record in _chosen(stream, wanted):
         found: dict[str, Any] = {"process": stream.ordinal, **to_json(record)}
-        if "function" in found:
+        if isinstance(record, Call | Enter | Exit):
             form = bundle.schema[found["function"]]
             for key, name, params in (("ins", "in", form.params), ("outs", "out", form.outputs)):
                 if key in found:
