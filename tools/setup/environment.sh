@@ -44,6 +44,7 @@ sources=$(find pyproject.toml README.md CMakeLists.txt recorder replayer runtime
     -type f ! -name '*.pyc' -exec cksum {} + | sort | cksum)
 if [ "$(cat "$folder/.sources" 2>/dev/null)" != "$sources" ]; then
     echo "building and installing cannery"
-    PATH="$PWD/$folder/bin:$PATH" quiet_pip --no-build-isolation --no-deps --force-reinstall .
+    PATH="$PWD/$folder/bin:$PATH" quiet_pip --no-build-isolation --no-deps --force-reinstall \
+        ${CI:+--config-settings=cmake.define.CANNERY_COMPILE=ON} .
     echo "$sources" >"$folder/.sources"
 fi
