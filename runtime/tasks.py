@@ -5,7 +5,7 @@ A task has a cost in nanoseconds and takes effect when it completes. Two flags s
 was destroyed meanwhile keeps it until it is done (semantics.md 1.6).
 """
 
-from functools import cache
+from copy import copy
 from typing import TYPE_CHECKING, ClassVar
 
 from cannery.runtime.errors import ACL_ERROR_RT_INTERNAL_ERROR, ACL_ERROR_RT_SYS_DMA, Refused
@@ -46,18 +46,7 @@ class Task:
     def again(self, machine: "Machine", records: "dict[Record, Record]") -> "Task | None":
         """A task like this one, which a model instance keeps and which was never queued, for one run; None if the run
         can do without. ``records`` has, for each record before it in the instance, that of the run."""
-        made = self.__class__.__new__(self.__class__)
-        for name in _kept(self.__class__):
-            if hasattr(self, name):
-                setattr(made, name, getattr(self, name))
-        return made
-
-
-@cache
-def _kept(kind: type[Task]) -> tuple[str, ...]:
-    """What a task of that class has when it is submitted."""
-    names = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
-    return tuple(name for name in names if name not in ("done", "finish", "number", "stream"))
+        return copy(self)
 
 
 class Record(Task):
@@ -144,8 +133,7 @@ class EventWait(Task):
         return not (self.event.signalled if record is None else record.done)
 
     def again(self, machine: "Machine", records: "dict[Record, Record]") -> "EventWait | None":
-        made = super().again(machine, records)
-        assert isinstance(made, EventWait)
+        made = copy(self)
         if self.record is not None:
             made.record = records[self.record]
         return made

@@ -18,6 +18,8 @@ MODULES = (
     "runtime/calls/registry.py",
     "runtime/calls/streams.py",
     "runtime/errors.py",
+    "runtime/graphs.py",
+    "runtime/lanes.py",
     "runtime/lifecycle.py",
     "runtime/machine.py",
     "runtime/objects.py",
