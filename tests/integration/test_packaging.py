@@ -78,6 +78,7 @@ def test_a_wheel_works_below_a_path_with_a_space(source: Path, tmp_path: Path) -
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     wanted = {f"shim/_engine{suffix}", "shim/libcannery.so", "shim/include/acl/acl.h", "tools/data/tests.json"}
     assert {f"cannery/{name}" for name in wanted} <= set(names)
+    assert not [name for name in names if name.startswith("cannery/shim/") and name.endswith(".c")]
 
     site = tmp_path / "a path" / "site"
     done = pip("install", "--no-deps", "--no-index", "--target", site, wheel)
