@@ -26,6 +26,7 @@ from cannery.runtime.api.roles import (
     ReleasedHandle,
     Role,
     Scalar,
+    Struct,
     StructByValue,
     UserData,
 )
@@ -88,7 +89,10 @@ class _FormOf:
         return Forms("flag")
 
     def struct_by_value(self, role: StructByValue) -> Forms:
-        return Forms("bytes")
+        return Forms("plain")
+
+    def struct(self, role: Struct) -> Forms:
+        return self._both_ways(role.direction, "plain")
 
     def raw(self, role: Raw) -> Forms:
         return Forms("raw")

@@ -53,10 +53,28 @@ void cannery_arm(int64_t due)
         services->arm(due);
 }
 
-void cannery_end_wait(uint32_t thread, uint64_t result)
+void cannery_end_wait(uint32_t thread, uint64_t result, uint8_t written, const uint64_t outs[6])
 {
+    struct cannery_answer answer = { .result = result, .written = written };
+    memcpy(answer.outs, outs, sizeof answer.outs);
     if (services != NULL)
-        services->end_wait(thread, result, NULL);
+        services->end_wait(thread, &answer, NULL);
+}
+
+uint64_t cannery_chunk(const void *bytes, size_t size)
+{
+    struct cannery_chunk *chunk = services == NULL ? NULL : services->calloc(1, sizeof *chunk + size);
+    if (chunk != NULL) {
+        chunk->size = size;
+        memcpy(chunk->data, bytes, size);
+    }
+    return (uint64_t)(uintptr_t)chunk;
+}
+
+static void end_wait_in_failure(struct cannery_thread *thread)
+{
+    const struct cannery_answer answer = { .result = ENGINE_ERROR };
+    services->end_wait(services->thread_ordinal(thread), &answer, NULL);
 }
 
 static struct cannery_invoke make_invoke(uint64_t function, uint32_t signature, const uint64_t args[4])
@@ -68,7 +86,7 @@ void cannery_invoke(uint32_t thread, uint64_t function, uint32_t signature, cons
 {
     struct cannery_invoke invoke = make_invoke(function, signature, args);
     if (services != NULL)
-        services->end_wait(thread, 0, &invoke);
+        services->end_wait(thread, &(struct cannery_answer){ 0 }, &invoke);
 }
 
 void cannery_errand(uint32_t worker, uint64_t function, uint32_t signature, const uint64_t args[4])

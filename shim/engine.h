@@ -33,7 +33,9 @@ void cannery_journal_begin(unsigned functions); /* 0: nothing is recorded by the
 void cannery_journal_function(unsigned index, const char *ins, const char *outs);
 
 void cannery_arm(int64_t due);
-void cannery_end_wait(uint32_t thread, uint64_t result);
+/* Release a waiting thread. Bit i of `written`: outs[i] is an output, as bits, or what cannery_chunk gave. */
+void cannery_end_wait(uint32_t thread, uint64_t result, uint8_t written, const uint64_t outs[6]);
+uint64_t cannery_chunk(const void *bytes, size_t size); /* a copy of the bytes of an output; 0: no memory */
 /* Have a function of the program run: by the waiting thread, whose call then goes on, or by a worker. */
 void cannery_invoke(uint32_t thread, uint64_t function, uint32_t signature, const uint64_t args[4]);
 void cannery_errand(uint32_t worker, uint64_t function, uint32_t signature, const uint64_t args[4]);

@@ -144,15 +144,15 @@ static int journal_call(const struct cannery_request *request, const struct cann
     at = put_unsigned(at, request->function);
     at = put_unsigned(at, thread);
     at = put_signed(at, now - journal.time);
-    at = put_signed(at, (int32_t)request->result);
+    at = put_signed(at, (int32_t)request->answer.result);
     for (unsigned i = 0; i < function->nargs; i++)
         if ((at = put_value(at, forms->ins[i], request->args[i], function->signed32 >> i & 1)) == NULL)
             return 0;
     for (unsigned i = 0; i < function->nouts; i++) {
-        if (!(request->written & (1u << i)))
+        if (!(request->answer.written & (1u << i)))
             *at++ = 0xc0;
-        else if ((forms->outs[i] == FORM_ADDRESS && request->outs[i] == 0) || /* nil would mean "not written" */
-                 (at = put_value(at, forms->outs[i], request->outs[i], negative >> i & 1)) == NULL)
+        else if ((forms->outs[i] == FORM_ADDRESS && request->answer.outs[i] == 0) || /* nil would mean "not written" */
+                 (at = put_value(at, forms->outs[i], request->answer.outs[i], negative >> i & 1)) == NULL)
             return 0;
     }
     size_t size = (size_t)(at - record);

@@ -15,6 +15,7 @@ from cannery.runtime.invoke import SIGNATURES, Invoke
 from cannery.runtime.machine import FAR, Machine, Wait
 from cannery.runtime.settings import SettingError, Settings
 from cannery.shim._engine import ffi, lib
+from cannery.shim.answers import words
 from cannery.shim.host import LiveHost
 from cannery.shim.recording import Recording, say
 
@@ -138,13 +139,14 @@ class Session:
             return [reply.function, SIGNATURES[reply.signature], *_four(reply.arguments)]
         return None
 
-    def _exit(self, thread: int, reply: Any) -> None:
-        """The innermost open call of a thread ended."""
+    def _exit(self, thread: int, reply: Any) -> int:
+        """The innermost open call of a thread ended; the index of its function."""
         calls = self.open[thread]
         index, number = calls.pop()
         if not calls:
             del self.open[thread]
         self.recording.exit(index, number, thread, reply)
+        return index
 
     def returned(self, thread: Any, now: int, value: int) -> Any:
         """The function that the thread's call asked for returned."""
@@ -209,8 +211,8 @@ class Session:
                 arguments = _four(wait.reply.arguments)
                 lib.cannery_invoke(thread, wait.reply.function, SIGNATURES[wait.reply.signature], arguments)
             else:
-                self._exit(thread, wait.reply)
-                lib.cannery_end_wait(thread, wait.reply)
+                index = self._exit(thread, wait.reply)
+                lib.cannery_end_wait(thread, *words(MODEL.functions[index], wait.reply))
         if machine.errands or machine.dismissed:
             for errand in machine.take_errands():
                 invoke = errand.invoke

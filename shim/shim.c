@@ -32,8 +32,8 @@ _Static_assert(sizeof(struct inflight) == 64, "slot of the inflight file");
 struct cannery_thread {
     struct cannery_thread_engine engine;
     uint32_t ordinal;
-    uint32_t ended;      /* futex word: the wait is over, `result` is valid */
-    uint64_t result;
+    uint32_t ended;      /* futex word: the wait is over, `answer` is valid */
+    struct cannery_answer answer;
     struct cannery_invoke invoke; /* to be run before the call ends; with `ended` */
     uint32_t generation; /* of the process (fork); an older one means that the ordinal is the parent's */
     uint8_t inside;      /* this thread is in a call */
@@ -128,13 +128,13 @@ static struct cannery_thread_engine *thread_engine(struct cannery_thread *thread
 
 static uint32_t thread_ordinal(struct cannery_thread *thread) { return thread->ordinal; }
 
-static void end_wait(uint32_t ordinal, uint64_t result, const struct cannery_invoke *invoke)
+static void end_wait(uint32_t ordinal, const struct cannery_answer *answer, const struct cannery_invoke *invoke)
 {
     for (struct cannery_thread **link = &waiting; *link != NULL; link = &(*link)->next_waiting)
         if ((*link)->ordinal == ordinal) {
             struct cannery_thread *thread = *link;
             *link = thread->next_waiting;
-            thread->result = result;
+            thread->answer = *answer;
             thread->invoke = invoke != NULL ? *invoke : (struct cannery_invoke){ 0 };
             uint32_t *word = &thread->ended;
             __atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
@@ -396,11 +396,55 @@ static uint64_t refuse(const struct cannery_function *function, int number)
     return function->kind == CANNERY_RET_ERROR ? (uint64_t)number : 0;
 }
 
+/* Inputs behind pointers are read here once, so that a bad pointer faults before the engine takes their values. */
+static void touch(const uint8_t *start, size_t size)
+{
+    const volatile uint8_t *bytes = start;
+    for (size_t at = 0; at < size; at += 4096)
+        (void)bytes[at];
+    if (size > 0)
+        (void)bytes[size - 1];
+}
+
+static void touch_elements(const struct cannery_layout *layout, const uint8_t *element, size_t count)
+{
+    touch(element, count * layout->size);
+    for (unsigned i = 0; i < layout->nitems; i++) {
+        if (layout->items[i].kind != CANNERY_LIST)
+            continue;
+        for (const uint8_t *at = element; at < element + count * layout->size; at += layout->size) {
+            const uint8_t *list = (const uint8_t *)(uintptr_t)cannery_number(&layout->items[i], at);
+            uint64_t length = cannery_number(&layout->items[layout->items[i].counter], at);
+            if (list != NULL && length <= CANNERY_MOST)
+                touch_elements(layout->items[i].element, list, (size_t)length);
+        }
+    }
+}
+
+static void touch_inputs(const struct cannery_function *function, const uint64_t *args)
+{
+    for (unsigned i = 0; i < function->nblocks; i++) {
+        const struct cannery_block *block = &function->blocks[i];
+        if (function->reads & (1u << block->arg) && args[block->arg] != 0)
+            touch_elements(block->layout, (const uint8_t *)(uintptr_t)args[block->arg], cannery_count(block, args));
+    }
+}
+
 static void write_outputs(const struct cannery_function *function, const struct cannery_request *request)
 {
-    for (unsigned i = 0; i < function->nouts; i++)
-        if (request->written & (1u << i)) /* little-endian machines only, both we build for are */
-            memcpy((void *)(uintptr_t)request->args[function->outs[i].arg], &request->outs[i], function->outs[i].size);
+    const struct cannery_answer *answer = &request->answer;
+    for (unsigned i = 0; i < function->nouts; i++) {
+        void *target = (void *)(uintptr_t)request->args[function->outs[i].arg];
+        if (!(answer->written & (1u << i)))
+            continue;
+        if (function->outs[i].size != 0) { /* little-endian machines only, both we build for are */
+            memcpy(target, &answer->outs[i], function->outs[i].size);
+        } else if (answer->outs[i] != 0) {
+            struct cannery_chunk *chunk = (struct cannery_chunk *)(uintptr_t)answer->outs[i];
+            memcpy(target, chunk->data, chunk->size);
+            free(chunk);
+        }
+    }
 }
 
 static void wait_for_end(struct cannery_thread *thread, struct cannery_request *request)
@@ -414,7 +458,7 @@ static void wait_for_end(struct cannery_thread *thread, struct cannery_request *
             deadline = expiry.waits ? expiry.deadline : -1;
         }
     }
-    request->result = thread->result;
+    request->answer = thread->answer;
     request->invoke = thread->invoke;
 }
 
@@ -461,18 +505,20 @@ uint64_t cannery_call(unsigned index, const uint64_t *args)
             if (function->strings & (1u << i) && n < sizeof request.lengths / sizeof request.lengths[0])
                 request.lengths[n++] = args[i] == 0 ? 0 : strlen((const char *)(uintptr_t)args[i]);
     }
+    if (function->reads != 0)
+        touch_inputs(function, args);
     struct inflight *slot = note_inflight(thread, index, args);
     cannery_turn_submit(&request);
     if (request.waits)
         wait_for_end(thread, &request);
     if (request.invoke.signature != CANNERY_NO_FUNCTION)
         run_functions(thread, &request);
-    if (request.written)
+    if (request.answer.written)
         write_outputs(function, &request);
     if (slot == NULL)
         slot = inflight_slot(thread); /* the thread's first call was noted when it got its number */
     if (slot != NULL)
         __atomic_store_n(&slot->function, 0, __ATOMIC_RELEASE);
     thread->inside = 0;
-    return request.result;
+    return request.answer.result;
 }

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { CANNERY_MAX_ARGS = 16, CANNERY_MAX_OUTS = 6 };
 
@@ -17,9 +18,47 @@ enum cannery_return { /* what a function returns; decides what "not supported" l
     CANNERY_RET_ERROR, CANNERY_RET_ZERO, CANNERY_RET_NULL, CANNERY_RET_VOID, CANNERY_RET_FLOAT
 };
 
-struct cannery_out {    /* an output written through a pointer argument */
-    unsigned char arg;  /* which argument is the pointer */
-    unsigned char size; /* bytes to write: 1, 2, 4 or 8 */
+/* What lies behind pointer arguments; runtime/api/layouts.py says what value each kind becomes. */
+enum cannery_kind {
+    CANNERY_UNSIGNED, CANNERY_SIGNED, CANNERY_FLOAT, CANNERY_BYTES, CANNERY_POINTER, CANNERY_STRUCT, CANNERY_LIST
+};
+
+struct cannery_layout { /* of one element */
+    unsigned size;      /* bytes */
+    unsigned char nitems;
+    unsigned char flat; /* the value of the only item, not a tuple */
+    const struct cannery_item *items;
+};
+
+struct cannery_item {
+    unsigned short offset;
+    unsigned short size;   /* bytes: of the number, of the whole for BYTES, of one struct for STRUCT */
+    unsigned short repeat; /* length of an array inside of the struct; 0: it is none */
+    unsigned char kind;    /* enum cannery_kind */
+    unsigned char counter; /* LIST: which item has the number of elements */
+    const struct cannery_layout *element; /* STRUCT, LIST */
+};
+
+enum cannery_shape { CANNERY_ONE, CANNERY_MANY, CANNERY_OCTETS };
+
+struct cannery_block {
+    unsigned char arg;   /* which argument is the pointer */
+    unsigned char shape; /* enum cannery_shape: one element, a list of elements, bytes */
+    const struct cannery_layout *layout;
+    uint64_t (*count)(const uint64_t *args); /* of elements; NULL: 1 */
+};
+
+enum { CANNERY_MOST = 65535, CANNERY_MOST_OCTETS = 1 << 20 }; /* elements; longer lists are not read: see handlers */
+
+struct cannery_out {     /* an output written through a pointer argument */
+    unsigned char arg;   /* which argument is the pointer */
+    unsigned char size;  /* bytes to write: 1, 2, 4 or 8; 0: what the block says */
+    unsigned char block;
+};
+
+struct cannery_chunk {   /* the bytes of an output that is a block, from the engine to the thread that writes them */
+    size_t size;
+    unsigned char data[];
 };
 
 struct cannery_function {
@@ -30,11 +69,37 @@ struct cannery_function {
     unsigned short strings;    /* bit i: argument i is a C string that the engine reads */
     unsigned short signed32;   /* bit i: argument i is signed and stands sign-extended */
     unsigned short floats;     /* bit i: argument i holds the bits of a float or double (see generator) */
+    unsigned short reads;      /* bit i: what argument i points to is an input, blocks[] says what it is */
     struct cannery_out outs[CANNERY_MAX_OUTS];
+    unsigned char nblocks;
+    const struct cannery_block *blocks;
 };
 
 extern const struct cannery_function cannery_functions[];
 extern const unsigned cannery_function_count;
+
+/* The bits of a number (or pointer) of an element; little-endian machines only, both we build for are. */
+static inline uint64_t cannery_number(const struct cannery_item *item, const uint8_t *element)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, element + item->offset, item->size);
+    return bits;
+}
+
+static inline const struct cannery_block *cannery_block_of(const struct cannery_function *function, unsigned arg)
+{
+    const struct cannery_block *block = function->blocks;
+    while (block->arg != arg)
+        block++;
+    return block;
+}
+
+/* How many elements a block has; 0 where the program says that there are more than are read. */
+static inline size_t cannery_count(const struct cannery_block *block, const uint64_t *args)
+{
+    uint64_t count = block->count == NULL ? 1 : block->count(args);
+    return count > (block->shape == CANNERY_OCTETS ? CANNERY_MOST_OCTETS : CANNERY_MOST) ? 0 : (size_t)count;
+}
 
 /* Every export ends here. Never blocks on a lock of the program; safe from any thread the program made. */
 uint64_t cannery_call(unsigned function, const uint64_t *args);
@@ -69,17 +134,21 @@ struct cannery_invoke {
     uint64_t args[4];
 };
 
+struct cannery_answer { /* what a call ends with */
+    uint64_t result;                 /* the return value's bits */
+    uint8_t written;                 /* bit i: outs[i] is to be written */
+    uint64_t outs[CANNERY_MAX_OUTS]; /* the bits of a number, or a pointer to a struct cannery_chunk */
+};
+
 struct cannery_request {
     uint32_t state;              /* enum cannery_request_state, atomic */
     uint8_t kind;                /* enum cannery_request_kind */
     uint8_t waits;               /* out: the call has to wait; its result comes through `end_wait` */
-    uint8_t written;             /* out: bit i: outs[i] is to be written */
     uint32_t function;
     struct cannery_thread *thread;
     const uint64_t *args;
     uint64_t lengths[2];         /* of the C strings among the arguments, in order */
-    uint64_t result;             /* out: the return value's bits */
-    uint64_t outs[CANNERY_MAX_OUTS];
+    struct cannery_answer answer; /* out */
     uint64_t value;              /* RETURNED, ERRAND: what the function returned */
     struct cannery_invoke invoke; /* out: the thread has to run that before the call can end */
     int64_t deadline;            /* out: monotonic ns at which a wait expires, < 0 for never; PACE: next due time */
@@ -107,8 +176,8 @@ struct cannery_services { /* what the engine may ask of the shim; all of it runs
     uint32_t (*thread_ordinal)(struct cannery_thread *);
     void (*begin_call)(struct cannery_request *);        /* before a call is served: the thread gets its ordinal */
     void (*begin_wait)(struct cannery_thread *);         /* the call being served has to wait */
-    /* release the waiting thread with that result, or to run that function first */
-    void (*end_wait)(uint32_t ordinal, uint64_t result, const struct cannery_invoke *invoke);
+    /* release the waiting thread with that answer, or to run that function first */
+    void (*end_wait)(uint32_t ordinal, const struct cannery_answer *answer, const struct cannery_invoke *invoke);
     void (*errand)(uint32_t worker, const struct cannery_invoke *invoke); /* have a worker thread run a function */
     void (*dismiss)(uint32_t worker);
     void (*arm)(int64_t due); /* wake the pacer not before that monotonic time */

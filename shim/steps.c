@@ -42,28 +42,6 @@ static int attach(void)
 
 /* ---- between C and Python values ---- */
 
-static PyObject *to_python(const struct cannery_function *function, unsigned i, const struct cannery_request *request,
-                           unsigned *string)
-{
-    uint64_t value = request->args[i];
-    unsigned bit = 1u << i;
-    if (function->strings & bit) {
-        uint64_t length = *string < 2 ? request->lengths[*string] : 0;
-        (*string)++;
-        if (value == 0)
-            Py_RETURN_NONE;
-        return PyBytes_FromStringAndSize((const char *)(uintptr_t)value, (Py_ssize_t)length);
-    }
-    if (function->signed32 & bit)
-        return PyLong_FromLongLong((long long)value);
-    if (function->floats & bit) {
-        float number;
-        memcpy(&number, &value, sizeof number);
-        return PyFloat_FromDouble(number);
-    }
-    return PyLong_FromUnsignedLongLong(value);
-}
-
 /* The bits of a Python value in `size` bytes; 1 if it is a number below 0, -1 with a Python error if it is no answer. */
 static int to_bits(PyObject *value, unsigned size, uint64_t *bits)
 {
@@ -95,12 +73,38 @@ static int to_bits(PyObject *value, unsigned size, uint64_t *bits)
     return -1;
 }
 
+#include "blocks.c"
+
+static PyObject *to_python(const struct cannery_function *function, unsigned i, const struct cannery_request *request,
+                           unsigned *string)
+{
+    uint64_t value = request->args[i];
+    unsigned bit = 1u << i;
+    if (function->strings & bit) {
+        uint64_t length = *string < 2 ? request->lengths[*string] : 0;
+        (*string)++;
+        if (value == 0)
+            Py_RETURN_NONE;
+        return PyBytes_FromStringAndSize((const char *)(uintptr_t)value, (Py_ssize_t)length);
+    }
+    if (function->reads & bit)
+        return block_to_python(function, i, request->args);
+    if (function->signed32 & bit)
+        return PyLong_FromLongLong((long long)value);
+    if (function->floats & bit) {
+        float number;
+        memcpy(&number, &value, sizeof number);
+        return PyFloat_FromDouble(number);
+    }
+    return PyLong_FromUnsignedLongLong(value);
+}
+
 /* Return value and outputs of a finished call. The bits of outputs below 0, or -1 with a Python error. */
 static int take_answer(const struct cannery_function *function, struct cannery_request *request, PyObject *answer)
 {
     unsigned size = function->kind == CANNERY_RET_FLOAT ? 4 : 8, negative = 0;
     if (!PyTuple_CheckExact(answer))
-        return to_bits(answer, size, &request->result) < 0 ? -1 : 0;
+        return to_bits(answer, size, &request->answer.result) < 0 ? -1 : 0;
     if (PyTuple_GET_SIZE(answer) != 1 + (Py_ssize_t)function->nouts) {
         PyErr_Format(PyExc_TypeError, "%s: the session answered with %zd values instead of %d", function->name,
                      PyTuple_GET_SIZE(answer), 1 + function->nouts);
@@ -110,13 +114,15 @@ static int take_answer(const struct cannery_function *function, struct cannery_r
         PyObject *value = PyTuple_GET_ITEM(answer, i + 1);
         if (value == Py_None)
             continue;
-        int sign = to_bits(value, function->outs[i].size, &request->outs[i]);
+        const struct cannery_out *out = &function->outs[i];
+        int sign = out->size != 0 ? to_bits(value, out->size, &request->answer.outs[i])
+                   : block_from_python(&function->blocks[out->block], request->args, value, &request->answer.outs[i]);
         if (sign < 0)
             return -1;
         negative |= (unsigned)sign << i;
-        request->written |= (uint8_t)(1u << i);
+        request->answer.written |= (uint8_t)(1u << i);
     }
-    return to_bits(PyTuple_GET_ITEM(answer, 0), size, &request->result) < 0 ? -1 : (int)negative;
+    return to_bits(PyTuple_GET_ITEM(answer, 0), size, &request->answer.result) < 0 ? -1 : (int)negative;
 }
 
 /* What the session answers for a call that does not end with this step: [deadline], it has to wait, until then at most
@@ -235,7 +241,7 @@ static int end_pending(struct cannery_request *request)
     if (!request->waits)
         return -1;
     report_failure(session.settle);
-    services->end_wait(services->thread_ordinal(request->thread), ENGINE_ERROR, NULL);
+    end_wait_in_failure(request->thread);
     return 0;
 }
 
@@ -312,7 +318,7 @@ static int serve_step(struct cannery_request *request, PyObject *method, PyObjec
     if (PyList_CheckExact(answer))
         status = take_pending(request, answer);
     else if (request->kind == CANNERY_RETURNED)
-        status = to_bits(answer, 8, &request->result) < 0 ? -1 : 0;
+        status = take_answer(&services->functions[request->function], request, answer) < 0 ? -1 : 0;
     Py_DECREF(answer);
     if (status != 0)
         return -1;
@@ -352,11 +358,10 @@ static void serve(struct cannery_request *request)
     report_failure(session.handlers != NULL && request->kind == CANNERY_CALL
                        ? PyList_GET_ITEM(session.handlers, request->function) : NULL);
     request->waits = 0;
-    request->written = 0;
-    request->result = 0;
+    request->answer = (struct cannery_answer){ 0 };
     request->invoke.signature = CANNERY_NO_FUNCTION;
     if ((request->kind == CANNERY_CALL || request->kind == CANNERY_RETURNED) && services->functions[request->function].kind == CANNERY_RET_ERROR)
-        request->result = ENGINE_ERROR;
+        request->answer.result = ENGINE_ERROR;
     if (request->kind == CANNERY_EXPIRE)
-        services->end_wait(services->thread_ordinal(request->thread), ENGINE_ERROR, NULL);
+        end_wait_in_failure(request->thread);
 }

@@ -29,6 +29,7 @@ from cannery.runtime.api.roles import (
     Raw,
     ReleasedHandle,
     Scalar,
+    Struct,
     StructByValue,
     UserData,
 )
@@ -156,6 +157,11 @@ def test_a_parameter_without_annotation_has_what_its_type_implies(text: str, rol
         ("void *", FunctionPointer(), "void * is not a function pointer"),
         ("aclrtStream", UserData(), "user data is a void *, not aclrtStream"),
         ("dim3", StructByValue("dim3", 16), "dim3 is not a struct dim3 of 16 bytes"),
+        ("dim3", Struct("dim3"), "an output needs a pointer, not dim3"),
+        ("void *", Struct("dim3"), "void * is no pointer to a struct dim3"),
+        ("const aclrtMallocConfig *", Struct("aclrtMallocConfig", OUT), "memory cannot be written"),
+        ("aclrtMallocConfig *", Struct("aclrtMallocConfig", lists={"attrs": "n"}), "has no field 'n'"),
+        ("aclrtMallocConfig *", Struct("aclrtMallocConfig", lists={"numAttrs": "numAttrs"}), "numAttrs is no pointer"),
     ],
 )
 def test_a_wrong_declaration_names_function_and_parameter(types: str, role: Role, complaint: str) -> None:
@@ -185,7 +191,7 @@ def family(base: type[Role]) -> set[type[Role]]:
 
 def test_each_role_has_a_shape_of_its_own_and_a_visitor_method_of_that_name() -> None:
     shapes = {role: role.shape for role in family(Role)}
-    assert len(set(shapes.values())) == len(shapes) == 16
+    assert len(set(shapes.values())) == len(shapes) == 17
     assert set(shapes.values()) == {name for name in vars(roles.RoleVisitor) if not name.startswith("_")}
 
 

@@ -130,9 +130,11 @@ def test_arguments_and_results_pass_unchanged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ctype", "role", "complaint"),
     [
-        ("char *", roles.Buffer("4"), "buffers"),
-        ("int32_t *", roles.Array(roles.Scalar("int32_t"), "4"), "arrays"),
-        ("int32_t *", roles.InOutScalar("int32_t"), "reads"),
+        (
+            "aclrtMallocConfig *",
+            roles.Struct("aclrtMallocConfig", roles.OUT, {"attrs": "numAttrs"}),
+            "write through pointers inside of a struct",
+        ),
     ],
 )
 def test_a_role_that_the_shim_cannot_serve_stops_the_build(ctype: str, role: roles.Role, complaint: str) -> None:

@@ -8,7 +8,7 @@ Whatever knows parameters (exports, marshalling, codec, printer) is a :class:`Ro
 ``shape``, so that a new class here breaks loudly everywhere it is not handled.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import ClassVar, Final, NoReturn, Protocol, TypeVar
 
 from cannery.runtime.api import ctype
@@ -347,21 +347,64 @@ class UserData(Role):
         return visitor.user_data(self)
 
 
-class StructByValue(Role):
-    """A struct that is passed by value; the shim hands on a pointer to its copy of ``size`` bytes."""
+class _StructOf(Role):
+    """``ctype`` is the struct, and the value a tuple of its fields (:mod:`cannery.runtime.api.layouts`).
+
+    ``lists`` says which of its fields point to an array, and which field has the count: ``{"attrs": "numAttrs"}``.
+    """
+
+    def __init__(self, ctype: str, lists: Mapping[str, str] | None = None) -> None:
+        self.ctype = ctype
+        self.lists = tuple((lists or {}).items())
+
+    def _check_lists(self, site: Site) -> None:
+        fields = {field["name"]: field for field in site.types.structs[self.ctype]["fields"]}
+        for name, counter in self.lists:
+            for field in (name, counter):
+                if field not in fields:
+                    site.refuse(f"{self.ctype} has no field {field!r}")
+            if site.types(fields[name]["type"]).target is None:
+                site.refuse(f"{self.ctype}.{name} is no pointer to elements")
+
+
+class StructByValue(_StructOf):
+    """A struct of ``size`` bytes that is passed by value, or is the element of an array."""
 
     shape = "struct_by_value"
 
-    def __init__(self, ctype: str, size: int) -> None:
-        self.ctype = ctype
+    def __init__(self, ctype: str, size: int, lists: Mapping[str, str] | None = None) -> None:
+        super().__init__(ctype, lists)
         self.size = size
 
     def check(self, site: Site) -> None:
         if site.ctype.category != ctype.STRUCT or site.ctype.name != self.ctype or site.ctype.size != self.size:
             site.refuse(f"{site.ctype.name} is not a struct {self.ctype} of {self.size} bytes")
+        self._check_lists(site)
 
     def visit(self, visitor: "RoleVisitor[T]") -> T:
         return visitor.struct_by_value(self)
+
+
+class Struct(_StructOf):
+    """A struct behind a pointer; None where that is null."""
+
+    shape = "struct"
+
+    def __init__(self, ctype: str, direction: str = IN, lists: Mapping[str, str] | None = None) -> None:
+        super().__init__(ctype, lists)
+        self.direction = direction
+
+    def check(self, site: Site) -> None:
+        site.one_of("direction", self.direction, (IN, OUT, INOUT))
+        target = site.pointed()
+        if target.category != ctype.STRUCT or target.name != self.ctype:
+            site.refuse(f"{site.ctype.name} is no pointer to a struct {self.ctype}")
+        if self.direction != IN and site.ctype.name.startswith("const "):
+            site.refuse(f"{site.ctype.name} memory cannot be written")
+        self._check_lists(site)
+
+    def visit(self, visitor: "RoleVisitor[T]") -> T:
+        return visitor.struct(self)
 
 
 class Raw(Role):
@@ -394,4 +437,5 @@ class RoleVisitor(Protocol[T_co]):
     def function_pointer(self, role: FunctionPointer) -> T_co: ...
     def user_data(self, role: UserData) -> T_co: ...
     def struct_by_value(self, role: StructByValue) -> T_co: ...
+    def struct(self, role: Struct) -> T_co: ...
     def raw(self, role: Raw) -> T_co: ...

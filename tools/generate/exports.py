@@ -7,6 +7,7 @@ Every parameter is declared as a plain type with the same ABI as its own (a poin
 integer), so the file needs no header of the API; only structs by value get their true layout.
 """
 
+import functools
 import sys
 import types
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ if not __package__:  # run as a file by the build, when nothing is installed: th
 
 from cannery.runtime.api import MODEL, Function, Param, ctype, roles
 from cannery.runtime.api.ctype import CType, Types
+from cannery.runtime.api.layouts import Layout, element_layout, number_layout, struct_layout
+from cannery.runtime.api.lengths import Length
 
 MAX_ARGS: Final = 16  # as in shim.h
 MAX_OUTS: Final = 6
@@ -28,19 +31,41 @@ class ExportError(Exception):
     """The model has something that the shim cannot hand on yet; the text names function and parameter."""
 
 
+class Block(NamedTuple):
+    """What lies behind a pointer argument: ``count`` elements of a layout, as one value (``shape``: ``ONE``, ``MANY``
+    or ``OCTETS``), read before the call or written after it."""
+
+    shape: str
+    layout: Layout
+    count: Length
+    reads: bool
+    writes: bool
+
+
 class Output(NamedTuple):
-    """What the table says about a parameter: ``size`` bytes written through it (0: none), or a string to be read."""
+    """What the table says about a parameter: ``size`` bytes written through it (0: none), a string to be read, or what
+    lies behind it."""
 
     size: int = 0
     string: bool = False
+    block: Block | None = None
+
+    @property
+    def written(self) -> bool:
+        return self.size > 0 or (self.block is not None and self.block.writes)
+
+
+SINGLE: Final = Length("1")
+BYTE: Final = number_layout(CType("uint8_t", ctype.INTEGER, 1))
 
 
 class Outputs:
-    """The role visitor: which parameters the shim writes through, and which it reads as text."""
+    """The role visitor: what the shim reads and writes through a parameter."""
 
-    def __init__(self, function: Function, param: Param) -> None:
+    def __init__(self, function: Function, param: Param, resolve: Types) -> None:
         self._where = f"{function.name}({param.name})"
         self._param = param
+        self._resolve = resolve
 
     def scalar(self, role: roles.Scalar) -> Output:
         return Output()
@@ -49,7 +74,7 @@ class Outputs:
         return self._written()
 
     def inout_scalar(self, role: roles.InOutScalar) -> Output:
-        raise ExportError(f"{self._where}: the shim cannot serve a number that a call reads and writes yet")
+        return self._written()._replace(block=Block("ONE", number_layout(self._pointed()), SINGLE, True, False))
 
     def handle(self, role: roles.Handle) -> Output:
         return Output()
@@ -70,10 +95,11 @@ class Outputs:
         return self._written()
 
     def buffer(self, role: roles.Buffer) -> Output:
-        raise ExportError(f"{self._where}: the shim cannot copy buffers yet")
+        return self._block("OCTETS", BYTE, role.length, role.direction)
 
     def array(self, role: roles.Array) -> Output:
-        raise ExportError(f"{self._where}: the shim cannot copy arrays yet")
+        layout = element_layout(self._resolve, role.element, self._pointed())
+        return self._block("MANY", layout, role.count, role.direction)
 
     def cstring(self, role: roles.CString) -> Output:
         return Output(string=True)
@@ -85,15 +111,26 @@ class Outputs:
         return Output()
 
     def struct_by_value(self, role: roles.StructByValue) -> Output:
-        return Output()
+        return self._block("ONE", struct_layout(self._resolve, role.ctype, role.lists), SINGLE, roles.IN)
+
+    def struct(self, role: roles.Struct) -> Output:
+        return self._block("ONE", struct_layout(self._resolve, role.ctype, role.lists), SINGLE, role.direction)
 
     def raw(self, role: roles.Raw) -> Output:
         return Output()
 
-    def _written(self) -> Output:
+    def _pointed(self) -> CType:
         target = self._param.meaning.target
         assert target is not None, "checked by the role"
-        return Output(size=target.size)
+        return target
+
+    def _written(self) -> Output:
+        return Output(size=self._pointed().size)
+
+    def _block(self, shape: str, layout: Layout, count: Length, direction: str) -> Output:
+        if direction != roles.IN and any(item.element is not None and item.kind == "list" for item in layout.items):
+            raise ExportError(f"{self._where}: the shim cannot write through pointers inside of a struct")
+        return Output(block=Block(shape, layout, count, direction != roles.OUT, direction != roles.IN))
 
 
 def plain(meaning: CType) -> str:
@@ -180,20 +217,83 @@ def export(function: Function, resolve: Types) -> str:
     return "\n".join([f"CANNERY_EXPORT {head}", "{", *(f"    {line}" for line in body), "}", ""])
 
 
-def entry(function: Function) -> str:
+def entry(function: Function, tables: "Tables") -> str:
     """The line of the table that describes the function."""
-    seen = [param.role.visit(Outputs(function, param)) for param in function.params]
-    outs = [f"{{{index}, {output.size}}}" for index, output in enumerate(seen) if output.size]
+    seen = [param.role.visit(Outputs(function, param, tables.resolve)) for param in function.params]
+    blocks = [(index, output.block) for index, output in enumerate(seen) if output.block is not None]
+    places = {index: place for place, (index, _) in enumerate(blocks)}
+    outs = [
+        f"{{{index}, {output.size}, {0 if output.size else places[index]}}}"
+        for index, output in enumerate(seen)
+        if output.written
+    ]
     if len(seen) > MAX_ARGS or len(outs) > MAX_OUTS:
         raise ExportError(f"{function.name}: {len(seen)} parameters, {len(outs)} outputs are more than shim.h allows")
     strings = mask(output.string for output in seen)
     signed = mask(param.meaning.signed and param.meaning.category != ctype.FLOAT for param in function.params)
     floats = mask(param.meaning.category == ctype.FLOAT for param in function.params)
+    reads = mask(output.block is not None and output.block.reads for output in seen)
     kind = KINDS[function.result.shape]
+    table = tables.blocks(function, blocks)
     return (
-        f'    {{"{function.name}", {len(seen)}, {len(outs)}, {kind}, {strings}, {signed}, {floats},'
-        f" {{{', '.join(outs) or '{0, 0}'}}}}},"
+        f'    {{"{function.name}", {len(seen)}, {len(outs)}, {kind}, {strings}, {signed}, {floats}, {reads},'
+        f" {{{', '.join(outs) or '{0, 0, 0}'}}}, {len(blocks)}, {table}}},"
     )
+
+
+class Tables:
+    """Collects what the function table points to: layouts, counts, blocks. ``lines`` are their definitions, ordered."""
+
+    def __init__(self, resolve: Types) -> None:
+        self.resolve = resolve
+        self.lines: list[str] = []
+        self._layouts: dict[Layout, str] = {}
+        self._counts: dict[str, str] = {}
+
+    def blocks(self, function: Function, blocks: list[tuple[int, Block]]) -> str:
+        """The name of the table of a function's blocks."""
+        if not blocks:
+            return "NULL"
+        rows = [
+            f"{{{index}, CANNERY_{block.shape}, &{self._layout(block.layout)}, {self._count(function, block.count)}}}"
+            for index, block in blocks
+        ]
+        name = f"blocks_of_{function.name}"
+        self.lines.append(f"static const struct cannery_block {name}[] = {{{', '.join(rows)}}};")
+        return name
+
+    def _layout(self, layout: Layout) -> str:
+        known = self._layouts.get(layout)
+        if known is not None:
+            return known
+        rows = [
+            f"{{{item.offset}, {item.size}, {item.repeat}, CANNERY_{item.kind.upper()}, {item.counter},"
+            f" {'NULL' if item.element is None else '&' + self._layout(item.element)}}}"
+            for item in layout.items
+        ]
+        name = self._layouts[layout] = f"layout_{len(self._layouts)}"
+        self.lines.append(f"static const struct cannery_item {name}_items[] = {{{', '.join(rows)}}};")
+        self.lines.append(
+            f"static const struct cannery_layout {name} ="
+            f" {{{layout.size}, {len(rows)}, {int(layout.flat)}, {name}_items}}; /* {layout.name} */"
+        )
+        return name
+
+    def _count(self, function: Function, count: Length) -> str:
+        """The name of the C function that computes a count from the arguments; none for 1."""
+        if count == SINGLE:
+            return "NULL"
+        places = {param.name: f"args[{index}]" for index, param in enumerate(function.params)}
+        terms = [
+            functools.reduce("times({}, {})".format, [places.get(factor, f"{factor}u") for factor in term])
+            for term in count.terms
+        ]
+        text = functools.reduce("plus({}, {})".format, terms)
+        known = self._counts.get(text)
+        if known is None:
+            known = self._counts[text] = f"count_{len(self._counts)}"
+            self.lines.append(f"static uint64_t {known}(const uint64_t *args) {{ (void)args; return {text}; }}")
+        return known
 
 
 def mask(flags: Iterator[bool]) -> str:
@@ -257,6 +357,19 @@ static inline float float_of_bits(uint64_t word)
     return value;
 }
 
+/* counts of what lies behind pointers: a product too large to be one is none that is read */
+static inline uint64_t times(uint64_t one, uint64_t two)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(one, two, &product) ? UINT64_MAX : product;
+}
+
+static inline uint64_t plus(uint64_t one, uint64_t two)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(one, two, &sum) ? UINT64_MAX : sum;
+}
+
 enum { LOG_TEXT = 1024 }; /* bytes of a formatted log line; the rest is cut off */
 
 static void format_text(char *text, const char *format, va_list values)
@@ -287,6 +400,8 @@ def source(functions: tuple[Function, ...], resolve: Types) -> str:
         ExportError: the shim cannot hand on what the model declares.
     """
     texts = [sum(isinstance(param.role, roles.CString) for param in function.params) for function in functions]
+    tables = Tables(resolve)
+    entries = [entry(function, tables) for function in functions]
     return "\n".join(
         [
             PREAMBLE,
@@ -295,8 +410,10 @@ def source(functions: tuple[Function, ...], resolve: Types) -> str:
             *structs(functions, resolve),
             "",
             *(export(function, resolve) for function in functions),
+            *tables.lines,
+            "",
             "const struct cannery_function cannery_functions[] = {",
-            *(entry(function) for function in functions),
+            *entries,
             "};",
             "const unsigned cannery_function_count = CANNERY_FUNCTION_COUNT;",
             "",
