@@ -45,6 +45,13 @@ SWITCHES: Final = (
     Switch("waitstatus-without-sync", "refuse", "complete", "complete", "aclrtQueryEventWaitStatus without _SYNC"),
     Switch("wait-never-recorded-default", None, "refuse", "refuse", "a wait for such an event before any record"),
     Switch("record-external-repeat", "accept", "refuse", "refuse", "a second external record of an event in a graph"),
+    Switch(
+        "capture-after-refusal",
+        "broken",
+        "active",
+        "active",
+        "a capture in which a call was refused because of it (107027, 107028, 107030)",
+    ),
     Switch("notify-key-length", "refuse", "refuse", "refuse", "keys shorter than 65 bytes"),
     Switch("notify-wait-unit", "seconds", "seconds", "seconds", "unit of the limit of aclrtWaitAndResetNotify"),
     Switch("elapsed-same-stream", None, "unchecked", "unchecked", "elapsed time between events of two streams"),

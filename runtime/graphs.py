@@ -64,8 +64,8 @@ class Graph:
     ``callbacks``: functions to run when it is destroyed, with their arguments.
 
     Of a capture that is open: ``mode`` and the ordinal of its ``thread``; its ``lanes``, the ``origin`` first; ``events``
-    with a record in it; ``external``, which way events cross its border; ``grouping``, the lane with an open task group;
-    ``interrupted``: what went wrong with that; ``broken``: the capture cannot succeed any more.
+    with a record in it; ``external``, which way events cross its border; ``grouping``, the lane with an open task
+    group; ``interrupted``: what went wrong with that; ``broken``: the capture cannot succeed any more.
     """
 
     __slots__ = (

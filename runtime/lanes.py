@@ -157,8 +157,8 @@ class UpdateLane(Lane):
 
 
 class TaskGroup:
-    """Tasks of a capture that can be updated later. ``size`` counts them: only kernels can be in one, and there are none
-    of those yet. ``updating``: a stream updates it now."""
+    """Tasks of a capture that can be updated later. ``size`` counts them: only kernels can be in one, and there are
+    none of those yet. ``updating``: a stream updates it now."""
 
     __slots__ = ("handle", "size", "updating")
 

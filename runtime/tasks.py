@@ -113,6 +113,7 @@ class SignalRecord(Record):
         made.event = self.event
         made.cost = self.cost
         made.event.pending.append(made)
+        made.event.record = made
         return made
 
 

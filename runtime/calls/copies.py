@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
+from cannery.runtime import capture
 from cannery.runtime.calls.memory import not_allocated
 from cannery.runtime.calls.registry import call
 from cannery.runtime.calls.streams import submission_stream, synchronize
 from cannery.runtime.errors import (
     ACL_ERROR_RT_ADDR_UNALIGNED,
+    ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC,
     ACL_ERROR_RT_MEMORY_ALLOCATION,
     Refused,
     driver_fault,
@@ -17,7 +19,7 @@ from cannery.runtime.errors import (
     unsupported,
 )
 from cannery.runtime.memory import DEVICE, PAGEABLE, PINNED, Place
-from cannery.runtime.objects import Thread
+from cannery.runtime.objects import Context, Thread
 from cannery.runtime.tasks import BufferedCopy, Copy, HostToHost, Task
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ def memcpy(machine: "Machine", thread: Thread, destination: int, room: int, sour
     _check_room(room, size)
     if destination == source:
         return 0
-    machine.context_of(thread)
+    capture.check_mode(machine, thread, machine.context_of(thread))
     copy_now(machine, machine.memory.place(destination), machine.memory.place(source), size)
     return 0
 
@@ -139,8 +141,15 @@ def memcpy_async(
         return 0
     if action == SYNCHRONOUS:
         stream = named or context.default
+        if capture.captured(stream):
+            raise out_of_range(
+                "dst or src is pageable host memory, whose copies cannot be captured, and the stream {:#x} is in "
+                "capture; use pinned memory (aclrtMallocHost)",
+                stream.handle,
+            )
 
         def copy() -> int:
+            _check_blocking(machine, thread, context)
             copy_now(machine, destination, source, size)
             return 0
 
@@ -150,6 +159,14 @@ def memcpy_async(
     task.stream = stream
     machine.schedule.submit(task)
     return 0
+
+
+def _check_blocking(machine: "Machine", thread: Thread, context: Context) -> None:
+    """Raises 107041, which :func:`capture.check_mode` has as 107030 for calls that are synchronous by name."""
+    try:
+        capture.check_mode(machine, thread, context)
+    except Refused as refused:
+        raise Refused(ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC, refused.text, *refused.values) from None
 
 
 def _fails_later(machine: "Machine", kind: int) -> bool:

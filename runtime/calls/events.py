@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cannery.runtime import lifecycle
+from cannery.runtime import capture, lifecycle
 from cannery.runtime.calls.registry import call
 from cannery.runtime.calls.streams import check_usable, submission_stream
 from cannery.runtime.errors import (
@@ -18,6 +18,7 @@ from cannery.runtime.errors import (
 )
 from cannery.runtime.objects import (
     CAPTURE_STREAM_PROGRESS,
+    DEFAULT_FLAGS,
     DEVICE_USE_ONLY,
     EXTERNAL,
     ID_AT_RECORD,
@@ -33,7 +34,6 @@ from cannery.runtime.tasks import EventWait, Record, SignalRecord
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
 
-DEFAULT_FLAGS: Final = CAPTURE_STREAM_PROGRESS | ID_AT_RECORD | TIME_LINE
 FREE_FLAGS: Final = SYNC | CAPTURE_STREAM_PROGRESS | ID_AT_RECORD | TIME_LINE
 LONE_FLAGS: Final = (DEVICE_USE_ONLY, EXTERNAL)
 
@@ -143,6 +143,8 @@ def record_event(machine: "Machine", thread: Thread, handle: int, stream_handle:
         raise stale("stream", stream_handle)
     if event.device_use_only:
         raise _device_use_only(handle)
+    if named is not None and named.lane is not None:
+        return capture.record(machine, thread, event, named)
     context = thread.context
     if context is None:
         context = machine.context_of(thread)
@@ -159,7 +161,7 @@ def record_event(machine: "Machine", thread: Thread, handle: int, stream_handle:
     record.stream = stream
     record.cost = machine.event_cost
     event.record = record
-    machine.schedule.submit(record)
+    machine.schedule.queue(record)
     return 0
 
 
@@ -176,6 +178,8 @@ def stream_wait_event(machine: "Machine", thread: Thread, stream_handle: int, ha
         raise _device_use_only(handle)
     if not event.waitable:
         raise unsupported("the event {:#x} was made without ACL_EVENT_SYNC and cannot be waited for", handle)
+    if event.captured is not None or (named is not None and named.lane is not None):
+        return capture.wait(machine, thread, event, named)
     stream = submission_stream(machine, machine.context_of(thread), stream_handle, named)
     record = event.record
     if event.permanent:
@@ -193,7 +197,7 @@ def stream_wait_event(machine: "Machine", thread: Thread, stream_handle: int, ha
     wait.event = event
     wait.record = record
     wait.cost = machine.event_cost
-    machine.schedule.submit(wait)
+    machine.schedule.queue(wait)
     return 0
 
 
@@ -208,6 +212,7 @@ def query_event_status(machine: "Machine", thread: Thread, handle: int, out: int
         raise null("status")
     event = live_event(machine, handle)
     _check_not_external(event)
+    capture.check_event(machine, event)
     check_usable(event.context)
     record = event.record
     if record is None:
@@ -226,8 +231,15 @@ def synchronize_event(machine: "Machine", thread: Thread, handle: int) -> Any:
 def synchronize(machine: "Machine", thread: Thread, function: str, event: Event, limit: int = -1) -> Any:
     """Wait for the latest record. Failures of its stream are not the reply, except those that stopped the context."""
     _check_not_external(event)
-    check_usable(event.context)
+    capture.check_event(machine, event)
     record = event.record
+    if record is not None and record.stream.lane is not None and record.stream.lane.bound:
+        raise out_of_range(
+            "the event {:#x} was last recorded on the stream {:#x} of a model instance; wait for the stream that "
+            "executes the instance",
+            event.handle, record.stream.handle,
+        )  # fmt: skip
+    check_usable(event.context)
     if record is None or record.done:
         return 0
     if machine.schedule.finish([record]):
@@ -256,6 +268,8 @@ def event_elapsed_time(machine: "Machine", thread: Thread, out: int, start_handl
             raise null(argument)
     start = live_event(machine, start_handle, "startEvent")
     end = live_event(machine, end_handle, "endEvent")
+    capture.check_event(machine, start)
+    capture.check_event(machine, end)
     _check_not_external(start)
     _check_not_external(end)
     for event in (start, end):

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
+from cannery.runtime import capture
 from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INVALID_MEMORY_TYPE,
@@ -113,9 +114,10 @@ def memset(machine: "Machine", thread: Thread, address: int, maximum: int, value
     if not address:
         raise null("devPtr")
     machine.hold()
-    machine.context_of(thread)
+    context = machine.context_of(thread)
     if count > maximum:
         raise out_of_range("the argument count is {}, above maxCount, which is {}", count, maximum)
+    capture.check_mode(machine, thread, context)
     place = machine.memory.place(address)
     if not place.holds(count):
         raise not_allocated("devPtr", place, count)

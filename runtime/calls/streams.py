@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from cannery.runtime import lifecycle
+from cannery.runtime import capture, lifecycle
 from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import (
     ACL_ERROR_RT_NO_STREAM_RESOURCE,
@@ -15,6 +15,7 @@ from cannery.runtime.errors import (
     out_of_range,
     stale,
 )
+from cannery.runtime.graphs import stream_limit
 from cannery.runtime.objects import Context, Stream, Thread
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def submission_stream(machine: "Machine", context: Context, handle: int, named: 
     if context.failed is not None:
         raise context.failed.again()
     queue = stream.queue
-    if len(queue) >= machine.depth:
+    if len(queue) >= machine.depth and stream.lane is None:
         raise Again(queue[0])
     return stream
 
@@ -74,8 +75,7 @@ def create_stream(machine: "Machine", thread: Thread, out: int) -> Any:
         raise null("stream")
     machine.hold()
     context = machine.context_of(thread)
-    published = machine.behaviour["stream-limit"] == "published"
-    limit = machine.profile.streams_documented if published else machine.profile.streams
+    limit = stream_limit(machine)
     if context.device.streams >= limit:
         raise Refused(
             ACL_ERROR_RT_NO_STREAM_RESOURCE,
@@ -94,8 +94,10 @@ def destroy_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
     stream = machine.streams.get(handle)
     if stream is None:
         raise stale("stream", handle)
+    capture.check_free(machine, stream)
     if machine.context_of(thread) is not stream.context:
         raise foreign(handle)
+    capture.check_unbound(stream)
     if stream is stream.context.default:
         raise out_of_range(
             "the argument stream ({:#x}) is the default stream of its context; it goes with the context", handle
@@ -115,6 +117,8 @@ def synchronize_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
         stream = machine.streams.get(handle)
         if stream is None:
             raise stale("stream", handle)
+        if stream.lane is not None:
+            capture.check_free(machine, stream)
         if thread.context is None:
             machine.context_of(thread)
     else:
@@ -135,6 +139,8 @@ def synchronize_stream_with_timeout(machine: "Machine", thread: Thread, handle: 
             raise stale("stream", handle)
     if not timeout:
         raise _bad_limit(timeout)
+    if stream is not None:
+        capture.check_free(machine, stream)
     context = machine.context_of(thread)
     if stream is None:
         stream = context.default
@@ -174,6 +180,7 @@ def stream_query(machine: "Machine", thread: Thread, handle: int, out: int) -> A
         stream = machine.streams.get(handle)
         if stream is None:
             raise stale("stream", handle)
+        capture.check_free(machine, stream)
     context = machine.context_of(thread)
     if stream is None:
         stream = context.default
@@ -189,6 +196,8 @@ def stream_query(machine: "Machine", thread: Thread, handle: int, out: int) -> A
 def synchronize_device(machine: "Machine", thread: Thread) -> Any:
     """Waits for every stream of the current context, its default stream last; the first failure is the reply."""
     context = machine.context_of(thread)
+    for stream in context.streams.values():
+        capture.check_free(machine, stream)
     check_usable(context)
     default, *others = context.streams.values()
     streams = [*others, default]
