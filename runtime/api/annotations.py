@@ -6,11 +6,11 @@ The sources are the sections of the semantics that the headings name. A function
 its C types imply, and raw pointers.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
+from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
+from cannery.runtime.api.memory import MEMORY
 from cannery.runtime.api.roles import (
-    Address,
-    AddressOut,
     CreatedHandle,
     CString,
     Handle,
@@ -18,31 +18,10 @@ from cannery.runtime.api.roles import (
     OutScalar,
     Raw,
     ReleasedHandle,
-    Role,
     Scalar,
 )
 
-BLOCKS: Final = "blocks"
-CONTEXT: Final = "context"
-
-
-class Annotation(NamedTuple):
-    name: str
-    can_block: bool
-    needs_context: bool
-    roles: dict[str, Role]
-
-
-class call:  # noqa: N801 - reads as the head of a declaration: call(name, behaviour)(parameter=role)
-    """First half of an :class:`Annotation`, apart from the second so that any parameter name is free."""
-
-    def __init__(self, name: str, *behaviour: str) -> None:
-        self.name = name
-        self.behaviour = behaviour
-
-    def __call__(self, **roles: Role) -> Annotation:
-        return Annotation(self.name, BLOCKS in self.behaviour, CONTEXT in self.behaviour, roles)
-
+__all__ = ["ANNOTATIONS", "BLOCKS", "CONTEXT", "Annotation", "call"]
 
 ANNOTATIONS: Final = (
     # 4. Initialisation, device, context; 0.2 for the last error
@@ -105,48 +84,6 @@ ANNOTATIONS: Final = (
         stream=Handle("stream"),
         status=OutScalar("aclrtStreamStatus"),
     ),
-    # 3. Memory. An asynchronous copy of pageable memory waits for its stream.
-    call("aclrtMalloc", CONTEXT)(
-        devPtr=AddressOut("device", "size"),
-        size=Scalar("size_t"),
-        policy=Scalar("aclrtMemMallocPolicy"),
-    ),
-    call("aclrtFree")(
-        devPtr=Address("device", access="release"),
-    ),
-    call("aclrtMallocHost", CONTEXT)(
-        hostPtr=AddressOut("host", "size"),
-        size=Scalar("size_t"),
-    ),
-    call("aclrtFreeHost")(
-        hostPtr=Address("host", access="release"),
-    ),
-    call("aclrtMemset", CONTEXT)(
-        devPtr=Address("any", "count", "write"),
-        maxCount=Scalar("size_t"),
-        value=Scalar("int32_t"),
-        count=Scalar("size_t"),
-    ),
-    call("aclrtMemcpy", CONTEXT)(
-        dst=Address("any", "count", "write"),
-        destMax=Scalar("size_t"),
-        src=Address("any", "count", "read"),
-        count=Scalar("size_t"),
-        kind=Scalar("aclrtMemcpyKind"),
-    ),
-    call("aclrtMemcpyAsync", BLOCKS, CONTEXT)(
-        dst=Address("any", "count", "write"),
-        destMax=Scalar("size_t"),
-        src=Address("any", "count", "read"),
-        count=Scalar("size_t"),
-        kind=Scalar("aclrtMemcpyKind"),
-        stream=Handle("stream"),
-    ),
-    call("aclrtGetMemInfo", CONTEXT)(
-        attr=Scalar("aclrtMemAttr"),
-        free=OutScalar("size_t"),
-        total=OutScalar("size_t"),
-    ),
     # 1. Events. A record waits while no event id is free (1.7).
     call("aclrtCreateEvent", CONTEXT)(
         event=CreatedHandle("event"),
@@ -199,4 +136,5 @@ ANNOTATIONS: Final = (
         fmt=CString(),
         args=Raw(),
     ),
+    *MEMORY,
 )
