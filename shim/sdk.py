@@ -113,7 +113,10 @@ def _configuration() -> str:
         f"prefix={sys.base_prefix}",
     ]
     seen = dict.fromkeys(path.absolute() for path in _search_path() if path.is_dir())
-    editable = not any((path / "cannery" / "shim" / "session.py").exists() for path in seen)
+    session = importlib.util.find_spec("cannery.shim.session")
+    found = [path / "cannery" / "shim" / "session.py" for path in seen]
+    ours = Path(session.origin).absolute() if session is not None and session.origin else None
+    editable = ours not in [path for path in found if path.exists()][:1]
     compiled = compiled_folder()
     if compiled is not None and not editable:  # an import hook would not look there
         lines.append(f"path={compiled}")
