@@ -101,9 +101,8 @@ def test_an_editable_installation_works(source: Path, tmp_path: Path) -> None:
         if "cannery" not in entry.name:
             (site / entry.name).symlink_to(entry)
     done = pip(
-        "--python", venv / "bin/python", "install", "--no-build-isolation", "--no-deps", "--no-index", "-e", source,
-        "-C", "cmake.define.CANNERY_COMPILE=OFF",  # not used there
-    )  # fmt: skip
+        "--python", venv / "bin/python", "install", "--no-build-isolation", "--no-deps", "--no-index", "-e", source
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     environment = clean() | {"CANNERY_CACHE": str(tmp_path / "cache")}
     run_and_replay([venv / "bin/cannery"], environment, tmp_path)
