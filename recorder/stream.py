@@ -119,9 +119,10 @@ def read_window(
                     effects, ahead = ahead + tuple(map(read_effect, row[ins_end:])), ()
                     yield Enter(number, thread, time, name, row[4:ins_end], effects)
                 else:
-                    if len(row) != ins_end + 1:
+                    if len(row) < ins_end + 1:
                         raise ValueError(f"no call of {name}")
-                    yield Call(number, thread, time, name, row[4], row[5:], blank, (), False)
+                    effects, ahead = ahead + tuple(map(read_effect, row[ins_end + 1 :])), ()
+                    yield Call(number, thread, time, name, row[4], row[5 : ins_end + 1], blank, effects, False)
                 number += 1
             elif kind == format.EXIT:
                 _, call, thread, function = _numbers(row[:4])

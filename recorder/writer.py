@@ -110,7 +110,9 @@ class StreamWriter:
             return
         self._step(row, (), self.time)
 
-    def unsupported(self, codec: FunctionCodec, thread: int, now: int, args: Sequence[Any], ret: Any) -> None:
+    def unsupported(
+        self, codec: FunctionCodec, thread: int, now: int, args: Sequence[Any], ret: Any, effects: Effects = ()
+    ) -> None:
         """A call of a function without implementation."""
         try:
             row = [format.UNSUPPORTED, codec.form.number, thread, now - self.time, *codec.encode_reply(ret)[:1]]
@@ -118,7 +120,7 @@ class StreamWriter:
         except Exception as error:
             self.stop(reason(error))
             return
-        self._step(row, (), now)
+        self._step(row, effects, now)
         self.calls += 1
 
     def pace(self, now: int, effects: Effects) -> None:

@@ -1,7 +1,7 @@
 """Which form of the machine's hot modules a process uses: the Python source, or what mypyc made of it at build time.
 
-Both are the same code (tools/generate/compiled.py); the compiled form lies in a folder of its own, and is used where that
-folder comes first on the module search path.
+Both are the same code (tools/generate/compiled.py); the compiled form lies in a folder of its own, and is used where
+that folder comes first on the module search path.
 """
 
 import os

@@ -162,7 +162,7 @@ class Recording:
         writer = self.writer
 
         def record(thread: int, now: int, args: Sequence[Any], ret: Any, effects: Sequence[Any]) -> None:
-            writer.unsupported(self._codec(index), thread, now, args, ret)
+            writer.unsupported(self._codec(index), thread, now, args, ret, effects)
 
         return record
 

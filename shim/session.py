@@ -62,6 +62,7 @@ class Session:
         self.virtual = 0
         self.is_virtual = settings.clock == "virtual"
         self.waiting: dict[int, Wait] = {}
+        self.ended: list[Wait] = []  # in the present step
         self.open: dict[int, list[tuple[int, int]]] = {}  # by thread: function and number of calls that did not end
         self.texts: dict[int, bytes] = {}  # the text last handed to each thread: the program holds a pointer into it
         self.said: set[str] = set()
@@ -76,11 +77,13 @@ class Session:
             [self._recorder(function.index) for function in functions],
             self.machine,
             self.machine.waits,
+            self.ended,
             self.host.effects,
             self.machine.errands,
             Wait,
             Invoke,
             self.enter,
+            self.collect,
             self.settle,
             self.arm,
             self.tick if self.is_virtual else None,
@@ -153,6 +156,7 @@ class Session:
         now = self.tick() if self.is_virtual else now
         self.machine.begin(now)
         reply = self.machine.returned(thread, value)
+        self.collect()
         self.recording.returned(thread.ordinal, now, value, self.host.effects)
         pending = self._pending(thread.ordinal, reply)
         if pending is not None:
@@ -165,6 +169,7 @@ class Session:
         now = self.tick() if self.is_virtual else now
         self.machine.begin(now)
         self.machine.errand_done(worker, value)
+        self.collect()
         self.recording.errand(worker, now, value, self.host.effects)
 
     def pace(self, now: int) -> None:
@@ -175,8 +180,8 @@ class Session:
         if machine.due <= now:
             machine.begin(now)
             machine.pace()
+            self.collect()
             self.recording.pace(now, self.host.effects)
-            self.settle()
 
     def expire(self, thread: Any, now: int) -> list[int] | None:
         """The limit of the thread's wait passed. A list: it did not yet."""
@@ -189,8 +194,8 @@ class Session:
             return [self._deadline(wait)]
         self.machine.begin(now)
         self.machine.expire(wait)
+        self.collect()
         self.recording.expire(thread.ordinal, now, self.host.effects)
-        self.settle()
         return None
 
     def end_thread(self, thread: Any, now: int) -> None:
@@ -199,11 +204,16 @@ class Session:
         self.recording.thread_end(thread.ordinal, self.tick() if self.is_virtual else now)
         self.texts.pop(thread.ordinal, None)
 
+    def collect(self) -> None:
+        """End the waits that the present step released. Bytes may move then: to be done before the step is recorded."""
+        self.ended += self.machine.take_ended()
+
     def settle(self) -> None:
-        """The end of a step: release who need not wait any longer, and hand out what functions are to be run; what
-        passed through the host port is recorded."""
+        """After a step was recorded: release those whose waits ended, and hand out what functions are to be run."""
         machine = self.machine
-        for wait in machine.take_ended():
+        ended = self.ended[:]
+        self.ended.clear()
+        for wait in ended:
             thread = wait.thread
             del self.waiting[thread]
             if isinstance(wait.reply, Invoke):

@@ -180,11 +180,21 @@ static int begin_step(PyObject *time, int64_t now)
     return done == NULL ? -1 : 0;
 }
 
+/* Ends the waits that this step released. Bytes may move then, which belong to the step: before it is recorded. */
+static int collect_waits(void)
+{
+    if (PyList_GET_SIZE(session.waits) == 0)
+        return 0;
+    PyObject *done = PyObject_CallNoArgs(session.collect);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
 /* What ends every step: release who need not wait any longer, and have the pacer look after what becomes due. */
 static int end_step(void)
 {
     PyObject *done = Py_None;
-    if (PyList_GET_SIZE(session.waits) > 0 || PyList_GET_SIZE(session.effects) > 0 ||
+    if (PyList_GET_SIZE(session.ended) > 0 || PyList_GET_SIZE(session.effects) > 0 ||
         PyList_GET_SIZE(session.errands) > 0) {
         if ((done = PyObject_CallNoArgs(session.settle)) == NULL)
             return -1;
@@ -248,6 +258,8 @@ static int end_pending(struct cannery_request *request)
 static int finish_call(struct cannery_request *request, const struct cannery_function *function, int64_t now,
                        PyObject *time, PyObject *answer, PyObject *const *values)
 {
+    if (collect_waits() != 0)
+        return -1;
     if ((PyObject *)Py_TYPE(answer) == session.wait_type || (PyObject *)Py_TYPE(answer) == session.invoke_type) {
         PyObject *arguments = pack_arguments(values + 1, function->nargs);
         PyObject *entered = arguments == NULL ? NULL

@@ -92,7 +92,7 @@ BAD = {
     "a digest of 15 bytes": (SCHEMA["nothing"].number, 1, 2, None, (format.READ, (40, bytes(15)))),
     "an entry of an unknown function": (format.ENTER, -1, 1, 2),
     "an end with too many outputs": (format.EXIT, 0, 1, SCHEMA["use"].number, 0, 9),
-    "an unsupported call with effects": (format.UNSUPPORTED, SCHEMA["nothing"].number, 1, 2, None, (4,)),
+    "an unsupported call without its return value": (format.UNSUPPORTED, SCHEMA["nothing"].number, 1, 2),
     "a thread end of four": (format.THREAD_END, 1, 2, 3),
     "a thread effect without a worker": (format.PACE, 1, (format.THREAD, 2)),
     "a thread effect of names": (format.PACE, 1, (format.THREAD, "a", 0)),

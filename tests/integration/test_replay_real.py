@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from cannery.shim import sdk
 
 LIMIT = 120
@@ -83,13 +81,11 @@ def record_and_replay(folder: Path, source: str) -> "subprocess.CompletedProcess
     return subprocess.run(replay, capture_output=True, text=True, cwd=folder, env=clean, timeout=LIMIT)
 
 
-@pytest.mark.xfail(reason="the live session records a step before it takes the waits that the step ended")
 def test_bytes_that_move_when_a_wait_ends_are_in_the_trace(tmp_path: Path) -> None:
     replayed = record_and_replay(tmp_path, COPY_THAT_WAITS)
     assert (replayed.returncode, replayed.stderr) == (0, ""), replayed.stdout
 
 
-@pytest.mark.xfail(reason="the writer has no place for what passes at an unsupported call")
 def test_bytes_that_move_at_an_unsupported_call_are_in_the_trace(tmp_path: Path) -> None:
     replayed = record_and_replay(tmp_path, DUE_AT_UNSUPPORTED)
     assert (replayed.returncode, replayed.stderr) == (0, ""), replayed.stdout
