@@ -143,6 +143,8 @@ static int take_pending(struct cannery_request *request, PyObject *answer)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+static int failed_to_begin; /* said once: every call would say it again */
+
 static PyObject *thread_object(struct cannery_thread *thread)
 {
     struct cannery_thread_engine *mine = services->thread_engine(thread);
@@ -151,6 +153,10 @@ static PyObject *thread_object(struct cannery_thread *thread)
         if (ordinal != NULL)
             mine->object = PyObject_CallOneArg(process.new_thread, ordinal);
         Py_XDECREF(ordinal);
+        if (mine->object == NULL && session.machine == NULL && !failed_to_begin) {
+            failed_to_begin = 1;
+            report_failure(process.new_thread);
+        }
         if (mine->object != NULL && session.machine == NULL && attach() != 0)
             Py_CLEAR(mine->object);
     }
@@ -367,7 +373,10 @@ static void serve(struct cannery_request *request)
     }
     if (status == 0)
         return;
-    report_failure(session.handlers != NULL && request->kind == CANNERY_CALL
+    if (failed_to_begin)
+        PyErr_Clear();
+    else
+        report_failure(session.handlers != NULL && request->kind == CANNERY_CALL
                        ? PyList_GET_ITEM(session.handlers, request->function) : NULL);
     request->waits = 0;
     request->answer = (struct cannery_answer){ 0 };

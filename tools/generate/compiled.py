@@ -11,9 +11,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: All of the machine, since a class that is not compiled cannot extend one that is. Left out: what is data, or is read
-#: once at start.
-LEFT_OUT = ("ports.py", "settings.py", "version.py")
+#: All of the machine, since a class that is not compiled cannot extend one that is. Left out: what is data, is read
+#: once at start, or looks for files beside itself.
+LEFT_OUT = ("ports.py", "products.py", "settings.py", "version.py")
 
 
 def modules() -> list[str]:
@@ -49,7 +49,8 @@ def main(target: Path) -> None:
         includes = [str(Path(include).absolute()) for include in extension.include_dirs]
         lines += [
             f"Python_add_library({name} MODULE WITH_SOABI {quoted(files)})",
-            f'set_target_properties({name} PROPERTIES OUTPUT_NAME "{module}" PREFIX "")',
+            f'set_target_properties({name} PROPERTIES OUTPUT_NAME "{module}" PREFIX ""',
+            f'    LIBRARY_OUTPUT_DIRECTORY "${{CMAKE_CURRENT_BINARY_DIR}}/compiled/{"/".join(folder)}")',
             f"target_include_directories({name} SYSTEM PRIVATE {quoted(includes)})",
             f'target_compile_options({name} PRIVATE -w)  # generated code: warnings are mypyc\'s',
             f'install(TARGETS {name} LIBRARY DESTINATION "{"/".join(["cannery/shim/compiled", *folder])}")',
