@@ -265,7 +265,11 @@ class Process:
     def new_thread(self, ordinal: int) -> Any:
         """The engine's object for a thread: its state in the machine. The first one begins the session."""
         if self.session is None:
-            self.session = Session(self.parent)
+            try:
+                self.session = Session(self.parent)
+            except OSError as error:
+                say(f"no devices in this process: {error.strerror or error}; every call fails with 500000")
+                return None
             self.parent = None
         return self.session.machine.thread(ordinal)
 

@@ -153,6 +153,10 @@ static PyObject *thread_object(struct cannery_thread *thread)
         if (ordinal != NULL)
             mine->object = PyObject_CallOneArg(process.new_thread, ordinal);
         Py_XDECREF(ordinal);
+        if (mine->object == Py_None) { /* the session could not begin, and said so */
+            failed_to_begin = 1;
+            Py_CLEAR(mine->object);
+        }
         if (mine->object == NULL && session.machine == NULL && !failed_to_begin) {
             failed_to_begin = 1;
             report_failure(process.new_thread);
