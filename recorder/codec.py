@@ -58,8 +58,13 @@ def encode_handle(handle: int | None) -> int | bytes:
 
 
 def token_of(pointer: int) -> int:
-    """The token that a pointer was decoded from; 0 for null."""
+    """The token that a value was decoded from; 0 for null."""
     return (pointer - _TOKEN_BASE) // _TOKEN_STEP if pointer else 0
+
+
+def token_value(token: int) -> int:
+    """What stands for a token in replay: some number, the same for the same token."""
+    return _TOKEN_BASE + token * _TOKEN_STEP if token else 0
 
 
 def decode_handle(wire: Any) -> int:
@@ -302,7 +307,7 @@ def _flag(value: Any) -> int:
 
 
 def _token(value: Any) -> int:
-    return _TOKEN_BASE + _whole(value) * _TOKEN_STEP if value else 0
+    return token_value(_whole(value)) if value else 0
 
 
 def _raw(value: Any) -> Any:

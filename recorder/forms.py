@@ -28,6 +28,7 @@ from cannery.runtime.api.roles import (
     Scalar,
     Struct,
     StructByValue,
+    ThreadId,
     UserData,
 )
 
@@ -87,6 +88,9 @@ class _FormOf:
 
     def user_data(self, role: UserData) -> Forms:
         return Forms("flag")
+
+    def thread_id(self, role: ThreadId) -> Forms:
+        return Forms("token")
 
     def struct_by_value(self, role: StructByValue) -> Forms:
         return Forms("plain")

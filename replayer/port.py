@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import xxhash
 
+from cannery.recorder.codec import token_value
 from cannery.recorder.records import Effect, Payload
 
 _MAP_NORESERVE: Final = 0x4000
@@ -160,6 +161,12 @@ class ReplayPort:
             self.unknown_bytes += effect.payload.size
         return b"" if stored is None else stored
 
+    def thread(self, ordinal: int) -> tuple[int, int]:
+        effect = self._take("thread", None)
+        if effect is None:
+            return -ordinal, 0  # an id that no argument has
+        return token_value(effect.thread), effect.worker
+
     def _install(self, effect: Effect, into: memoryview) -> None:
         payload = effect.payload
         stored = None if payload is None else self._content(payload)
@@ -201,6 +208,8 @@ def describe(effect: Effect) -> str:
             text += f", hash {payload.digest.hex()}"
     elif effect.kind == "alloc" and effect.ok:
         text += f" of host region {effect.region}"
+    elif effect.kind == "thread":
+        text += f" {effect.thread}" + (f", worker {effect.worker}" if effect.worker else "")
     return text if effect.ok else f"{text} (not accessible)"
 
 

@@ -8,6 +8,7 @@ them.
 The numbers are those of ``api/abi/error_codes.json``; a test compares them.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ ACL_ERROR_RT_MODEL_CONTEXT: Final = 107004
 ACL_ERROR_RT_STREAM_MODEL: Final = 107005
 ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID: Final = 107006
 ACL_ERROR_RT_ADDR_UNALIGNED: Final = 107008
+ACL_ERROR_RT_STREAM_SUBSCRIBE: Final = 107011
+ACL_ERROR_RT_THREAD_SUBSCRIBE: Final = 107012
+ACL_ERROR_RT_STREAM_NO_CB_REG: Final = 107015
 ACL_ERROR_RT_INVALID_MEMORY_TYPE: Final = 107016
 ACL_ERROR_RT_INVALID_HANDLE: Final = 107017
 ACL_ERROR_RT_CAPTURE_DEPENDENCY: Final = 107024
@@ -56,6 +60,7 @@ ACL_ERROR_RT_INTERNAL_ERROR: Final = 507000
 ACL_ERROR_RT_CONTEXT_RELEASE_ERROR: Final = 507007
 ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT: Final = 507009
 ACL_ERROR_RT_MODEL_EXECUTE: Final = 507011
+ACL_ERROR_RT_REPORT_TIMEOUT: Final = 507012
 ACL_ERROR_RT_SYS_DMA: Final = 507013
 ACL_ERROR_RT_MODEL_ABORT_NORMAL: Final = 507023
 ACL_ERROR_RT_STREAM_SYNC_TIMEOUT: Final = 507046
@@ -90,14 +95,15 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error o
 
 
 class Again(Exception):  # noqa: N818 - as above
-    """The call has to wait and then starts again: until ``target`` is done, or, without one, until the snapshot lock
-    is released (semantics.md 10.6)."""
+    """The call has to wait and then starts again: until ``target`` is done, or ``until`` says so, or, without either,
+    until the snapshot lock is released (semantics.md 10.6)."""
 
-    __slots__ = ("target",)
+    __slots__ = ("target", "until")
 
-    def __init__(self, target: "Task | None" = None) -> None:
+    def __init__(self, target: "Task | None" = None, until: "Callable[[], bool] | None" = None) -> None:
         super().__init__()
         self.target = target
+        self.until = until
 
 
 class Message:

@@ -6,7 +6,8 @@ brings the count to zero; contexts made explicitly live until they are destroyed
 
 from typing import TYPE_CHECKING
 
-from cannery.runtime import graphs
+from cannery.runtime import graphs, host_functions
+from cannery.runtime.errors import Again
 from cannery.runtime.objects import Context, Device, Event, Stream, Thread
 
 if TYPE_CHECKING:
@@ -32,16 +33,33 @@ def select(machine: "Machine", thread: Thread, device: Device) -> Context:
 
 def release(machine: "Machine", thread: Thread, device: Device) -> None:
     """The count of a device reached zero: its primary context ends, and the calling thread loses its current context,
-    unless that was made explicitly (semantics.md 4, observed)."""
-    device.selected = 0
+    unless that was made explicitly (semantics.md 4, observed).
+
+    Raises:
+        Again: see :func:`join`.
+    """
     context = device.primary
     assert context is not None
+    join(machine, thread, context)
+    device.selected = 0
     device.primary = None
     current = thread.context
     close_context(machine, context)
     if current is None or current.primary:
         thread.context = None
         thread.follows = None
+
+
+def join(machine: "Machine", thread: Thread, context: Context) -> None:
+    """Part of each call that ends a context: it waits for the host functions that the context's worker runs, unless
+    one of them makes that very call (reference implementation).
+
+    Raises:
+        Again: the call has to wait.
+    """
+    worker = context.worker
+    if worker is not None and worker.running is not None and machine.identify(thread).worker != worker.number:
+        raise Again(until=host_functions.until_idle(worker))
 
 
 def open_context(machine: "Machine", device: Device, primary: bool) -> Context:
@@ -59,6 +77,9 @@ def close_context(machine: "Machine", context: Context) -> None:
     for stream in [*context.streams.values()]:
         machine.schedule.retire(stream)
         close_stream(machine, stream)
+    if context.worker is not None:
+        context.worker.retire(machine)
+        context.worker = None
     for graph in [*context.graphs.values()]:
         graphs.close(machine, graph)
     del machine.contexts[context.handle], context.default  # the stream refers back to its context
@@ -92,6 +113,7 @@ def close_stream(machine: "Machine", stream: Stream) -> None:
     if stream.context.streams.pop(stream.handle, None) is not None:
         machine.schedule.drop(stream)
         machine.streams.pop(stream.handle, None)
+        host_functions.unsubscribe(machine, stream)
         stream.device.streams -= 1
 
 

@@ -15,6 +15,7 @@ from cannery.runtime.calls import table
 from cannery.runtime.errors import Again, Message, Refused, no_context
 from cannery.runtime.graphs import Graph
 from cannery.runtime.handles import handle_of
+from cannery.runtime.host_functions import Reports, Worker
 from cannery.runtime.invoke import Errand, Invoke
 from cannery.runtime.lanes import TaskGroup
 from cannery.runtime.memory import Memory
@@ -38,12 +39,12 @@ _MILLISECOND: Final = 1_000_000
 class Wait:
     """A call that has to wait for something outside the device. ``reply`` is None until the wait ended.
 
-    ``targets`` are what it waits for, and the release of the snapshot lock where ``unlocking``; then ``resume``
-    gives the reply. ``deadline`` (monotonic ns) limits it, and ``expired`` is the refusal that its end by the limit
-    means.
+    It waits for ``targets``, for ``until`` to say yes, and for the release of the snapshot lock where ``unlocking``;
+    then ``resume`` gives the reply. ``deadline`` (monotonic ns) limits it, and ``expired`` is the refusal that its end
+    by the limit means.
     """
 
-    __slots__ = ("deadline", "expired", "function", "reply", "resume", "targets", "thread", "unlocking")
+    __slots__ = ("deadline", "expired", "function", "reply", "resume", "targets", "thread", "unlocking", "until")
 
     def __init__(self, thread: int, function: str, targets: Sequence[Task], resume: Callable[[], Reply]) -> None:
         self.thread = thread
@@ -51,6 +52,7 @@ class Wait:
         self.targets = targets
         self.resume = resume
         self.unlocking = False
+        self.until: Callable[[], bool] | None = None
         self.deadline: int | None = None
         self.expired: Refused | None = None
         self.reply: Reply = None
@@ -61,7 +63,8 @@ class Machine:
     is held.
 
     ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
-    ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give.
+    ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give. ``reports`` has the threads that
+    streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once.
     """
 
     def __init__(self, settings: Settings, port: HostPort) -> None:
@@ -86,6 +89,10 @@ class Machine:
         self.graph_count = 0
         self.captures: list[Graph] = []
         self.waits: list[Wait] = []
+        self.reports: dict[int, Reports] = {}
+        self.workers: dict[int, Worker] = {}
+        self.last_worker = 0
+        self.hosted = False
         self.errands: list[Errand] = []
         self.dismissed: list[int] = []
         indices, self.blindness = visible_devices(settings.visible, settings.devices)
@@ -143,7 +150,11 @@ class Machine:
         return errands
 
     def errand_done(self, worker: int, value: int) -> None:
-        """A step: the function that a worker ran returned ``value``."""
+        """A step: the function that a worker ran returned ``value``. No effect if the worker runs none, as it may be in
+        a replay with other settings."""
+        found = self.workers.get(worker)
+        if found is not None and found.running is not None:
+            found.done(self)
 
     def take_dismissed(self) -> list[int]:
         """Workers that get no more errands."""
@@ -159,7 +170,15 @@ class Machine:
 
     def end_thread(self, ordinal: int) -> None:
         """Forget a thread."""
-        self.threads.pop(ordinal, None)
+        thread = self.threads.pop(ordinal, None)
+        if thread is not None:
+            thread.running.clear()  # what is left of calls that it ended in the middle of refers back to it
+
+    def identify(self, thread: Thread) -> Thread:
+        """The thread that makes the present call, with its ``known_as`` and ``worker``."""
+        if thread.known_as is None:
+            thread.known_as, thread.worker = self.port.thread(thread.ordinal)
+        return thread
 
     # How calls answer.
 
@@ -171,7 +190,8 @@ class Machine:
         if again.target is not None:
             return self.wait(thread, function, [again.target], retry)
         wait = self._wait(thread, function, [], retry)
-        wait.unlocking = True
+        wait.until = again.until
+        wait.unlocking = again.until is None
         return wait
 
     def refuse(self, thread: Thread, function: str, refused: Refused) -> int:
@@ -203,6 +223,25 @@ class Machine:
             wait.expired = expired
         return wait
 
+    def wait_until(
+        self,
+        thread: Thread,
+        function: str,
+        until: Callable[[], bool],
+        resume: Callable[[], Reply],
+        limit: int,
+        expired: Refused,
+    ) -> Reply:
+        """The reply of a call that waits until ``until`` says yes, as :meth:`wait`."""
+        if until():
+            return resume()
+        wait = self._wait(thread, function, [], resume)
+        wait.until = until
+        if limit >= 0:
+            wait.deadline = self.now + limit * _MILLISECOND
+            wait.expired = expired
+        return wait
+
     def invoke(self, thread: Thread, function: str, invoke: Invoke, then: Callable[[int], Reply]) -> Invoke:
         """The reply of a call of ``function`` that has its thread run a function of the program; ``then`` gets what
         that returned, and gives the reply."""
@@ -216,7 +255,12 @@ class Machine:
 
     def _settle(self, wait: Wait) -> None:
         """End a wait if it can end; one that begins to wait for something else goes on."""
-        while wait.reply is None and not (wait.unlocking and self.locked) and self.schedule.finish(wait.targets):
+        while (
+            wait.reply is None
+            and not (wait.unlocking and self.locked)
+            and (wait.until is None or wait.until())
+            and self.schedule.finish(wait.targets)
+        ):
             thread = self.thread(wait.thread)
             try:
                 reply = wait.resume()
@@ -224,7 +268,7 @@ class Machine:
                 reply = self.refuse(thread, wait.function, refused)
             if isinstance(reply, Wait):
                 self.waits.remove(reply)
-                for slot in ("targets", "resume", "unlocking", "deadline", "expired"):
+                for slot in ("targets", "resume", "unlocking", "until", "deadline", "expired"):
                     setattr(wait, slot, getattr(reply, slot))
             else:
                 wait.reply = reply

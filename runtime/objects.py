@@ -12,6 +12,7 @@ from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
 
 if TYPE_CHECKING:
     from cannery.runtime.graphs import Graph, Run
+    from cannery.runtime.host_functions import Runner, Worker
     from cannery.runtime.lanes import Captured, Lane
 
 SYNC: Final = 0x01
@@ -50,9 +51,12 @@ class Thread:
     """A host thread that has called. ``follows``: the device it selected, whose primary context is its current one
     until a context is set explicitly. ``running``: its calls that had a function of the program run, innermost last,
     each with what takes the value that the function returns. ``capture_mode``: what aclmdlRICaptureThreadExchangeMode
-    set."""
+    set. ``known_as``: the program's id of it, None if nobody asked yet; then also which ``worker`` it is, 0 for none.
+    """
 
-    __slots__ = ("capture_mode", "context", "follows", "last_error", "messages", "ordinal", "running")
+    __slots__ = (
+        "capture_mode", "context", "follows", "known_as", "last_error", "messages", "ordinal", "running", "worker",
+    )  # fmt: skip
 
     def __init__(self, ordinal: int) -> None:
         self.ordinal = ordinal
@@ -62,6 +66,8 @@ class Thread:
         self.capture_mode = 0
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.running: list[tuple[str, Callable[[int], Any]]] = []
+        self.known_as: int | None = None
+        self.worker = 0
 
 
 class Device:
@@ -87,9 +93,9 @@ class Device:
 
 class Context:
     """``streams`` by handle, the default stream first; ``graphs``, its model instances. ``failed``: what stopped it in
-    stop mode (semantics.md 5)."""
+    stop mode (semantics.md 5). ``worker`` runs its host functions."""
 
-    __slots__ = ("default", "device", "failed", "graphs", "handle", "primary", "stop_mode", "streams")
+    __slots__ = ("default", "device", "failed", "graphs", "handle", "primary", "stop_mode", "streams", "worker")
     __deletable__ = ("default",)  # for the compiled form: the reference back is dropped at the end
 
     default: "Stream"
@@ -102,14 +108,16 @@ class Context:
         self.graphs: dict[int, Graph] = {}
         self.stop_mode = False
         self.failed: Refused | None = None
+        self.worker: Worker | None = None
 
 
 class Stream:
     """A queue of tasks that run one after the other. ``failure``: the first that no synchronise answered yet.
     ``released`` belongs to the schedule. ``lane``: where its tasks go instead, while it is captured or bound to a model
-    instance; ``serves``: of the stream of a model instance, the run whose tasks it has at its head (``graphs.py``)."""
+    instance; ``serves``: of the stream of a model instance, the run whose tasks it has at its head (``graphs.py``).
+    ``runner``: who runs the functions of the program that are queued on it (``host_functions.py``)."""
 
-    __slots__ = ("context", "device", "failure", "handle", "lane", "queue", "released", "serves")
+    __slots__ = ("context", "device", "failure", "handle", "lane", "queue", "released", "runner", "serves")
 
     def __init__(self, handle: int, context: Context) -> None:
         self.handle = handle
@@ -120,6 +128,7 @@ class Stream:
         self.released = 0
         self.lane: Lane | None = None
         self.serves: Run | None = None
+        self.runner: Runner | None = None
 
 
 class Event:

@@ -48,5 +48,9 @@ class HostPort(Protocol):
     def pinned_free(self, address: int) -> None:
         """Release what :meth:`pinned_alloc` gave."""
 
+    def thread(self, ordinal: int) -> tuple[int, int]:
+        """What the calling thread, which has that ordinal, is: the id that the program knows it by (pthread_self), and
+        the number of the worker that it is, or 0."""
+
     def file(self, path: bytes) -> bytes | None:
         """Content of a file that an argument names; None when it cannot be opened."""

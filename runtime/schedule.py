@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
-from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
+from cannery.runtime.tasks import EventWait, Gate, Record, SignalRecord, Task
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -51,13 +51,41 @@ class Schedule:
         """Run what became due at ``machine.now``, and set ``machine.due`` again."""
         raise NotImplementedError
 
-    def opened(self, wait: EventWait, at: int) -> None:
+    def opened(self, wait: Gate, at: int) -> None:
         """What ``wait``, the head of its stream, waited for happened at device time ``at``."""
         raise NotImplementedError
 
+    def returned(self, gate: Gate) -> None:
+        """What ``gate`` waited for was an action of the host, which happened just now, in no task."""
+        self.opened(gate, self.machine.now + self.machine.skip)
+
     def finish(self, targets: Sequence[Task]) -> bool:
-        """A host thread waits for these tasks: complete them, unless one depends on a further action of the host."""
+        """A host thread waits for these tasks: complete them, unless one depends on a further action of the host. Then
+        what has to run before the host can act is completed instead."""
         raise NotImplementedError
+
+    def first(self, targets: Sequence[Task]) -> None:
+        """A host thread waits for the first of these tasks: complete one, as in :meth:`finish`."""
+        can = [target for target in targets if reachable(target)]
+        if can:
+            self._first(can)
+        else:
+            self._prepare(targets)
+
+    def _first(self, targets: Sequence[Task]) -> None:
+        """Complete one of tasks that are reachable."""
+        self.finish(targets[:1])
+
+    def _prepare(self, targets: Sequence[Task]) -> bool:
+        """Targets are not reachable: complete what has to run before the host can act. False, for :meth:`finish`."""
+        if self.machine.hosted:
+            before: list[Task] = []
+            for target in targets:
+                if not target.done:
+                    reachable(target, before)
+            if before:
+                self.finish(before)
+        return False
 
     def poll(self, target: Task) -> None:
         """A host thread asks whether this task is done."""
@@ -109,21 +137,22 @@ class Schedule:
                 self.machine.fail(stream, failure)
 
 
-def reachable(target: Task) -> bool:
-    """Whether the target completes without a further action of the host.
+def reachable(target: Task, before: list[Task] | None = None) -> bool:
+    """Whether the target completes without a further action of the host. If not, ``before`` gets tasks that do, and
+    have to before the host can act (:meth:`Gate.before`).
 
     Walks the queues with virtual completions. Resets of an event's bit are not considered, so the answer may be yes
     where a reset overtakes a wait; then the work that leads there runs early, and the wait goes on.
     """
     for task in target.stream.queue:
         if task.gated and task.closed():
-            return _opens(target)
+            return _opens(target, [] if before is None else before)
         if task is target:
             return True
     return False
 
 
-def _opens(target: Task) -> bool:
+def _opens(target: Task, before: list[Task]) -> bool:
     """:func:`reachable` for a target behind a closed gate."""
     lanes: list[Iterator[Task]] = []
     heads: list[Task | None] = []
@@ -138,7 +167,9 @@ def _opens(target: Task) -> bool:
             lanes.append(lane)
             heads.append(next(lane, None))
 
-    def passes(wait: EventWait) -> bool:
+    def passes(wait: Task) -> bool:
+        if not isinstance(wait, EventWait):
+            return False
         record = wait.record
         if record is not None:
             visit(record.stream)
@@ -154,7 +185,7 @@ def _opens(target: Task) -> bool:
         for index, lane in enumerate(lanes):
             task = heads[index]
             while task is not None:
-                if isinstance(task, EventWait) and task.closed() and not passes(task):
+                if task.gated and task.closed() and not passes(task):
                     break
                 if task is target:
                     return True
@@ -164,6 +195,11 @@ def _opens(target: Task) -> bool:
                         signalled.add(task.event.handle)
                 heads[index] = task = next(lane, None)
                 moved = True
+    for head in heads:
+        if isinstance(head, Gate):
+            first = head.before()
+            if first is not None and not first.done:
+                before.append(first)
     return False
 
 
@@ -200,12 +236,12 @@ class Asap(Schedule):
 
     def _start(self, task: Task, at: int) -> None:
         if task.gated and task.closed():
-            assert isinstance(task, EventWait)
+            assert isinstance(task, Gate)
             task.enrol()
         else:
             heappush(self.running, (at + task.cost, task.number, task))
 
-    def opened(self, wait: EventWait, at: int) -> None:
+    def opened(self, wait: Gate, at: int) -> None:
         heappush(self.running, (at + wait.cost, wait.number, wait))
         self.machine.due = self.running[0][0] - self.machine.skip  # what was dropped may have opened it
 
@@ -237,7 +273,7 @@ class Asap(Schedule):
     def finish(self, targets: Sequence[Task]) -> bool:
         for target in targets:
             if not target.done and not reachable(target):
-                return False
+                return self._prepare(targets)
         machine = self.machine
         running = self.running
         done = True
@@ -251,7 +287,17 @@ class Asap(Schedule):
         machine.due = running[0][0] - machine.skip if running else FAR
         return done
 
+    def _first(self, targets: Sequence[Task]) -> None:
+        machine = self.machine
+        running = self.running
+        while running and not any(target.done for target in targets):
+            at, _, task = heappop(running)
+            if not task.done:
+                machine.skip = max(machine.skip, at - machine.now)
+                self._run(task, at)
+        machine.due = running[0][0] - machine.skip if running else FAR
+
     def retire(self, stream: "Stream") -> None:
-        if stream.queue:
+        if stream.queue and reachable(stream.queue[-1]):
             self.finish([stream.queue[-1]])
         self.drop(stream)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.schedule import FAR, Asap, Schedule, reachable
-from cannery.runtime.tasks import EventWait, Task
+from cannery.runtime.tasks import EventWait, Gate, Task
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -54,8 +54,11 @@ class Serial(Schedule):
                     self.overdue.append(task.stream)
         self._catch_up()
 
-    def opened(self, wait: EventWait, at: int) -> None:
+    def opened(self, wait: Gate, at: int) -> None:
         pass  # heads are looked at when it is their turn
+
+    def returned(self, gate: Gate) -> None:
+        self._catch_up()
 
     def retire(self, stream: "Stream") -> None:
         self.drop(stream)
@@ -96,7 +99,7 @@ class Late(Serial):
     def finish(self, targets: Sequence[Task]) -> bool:
         for target in targets:
             if not target.done and not reachable(target):
-                return False
+                return self._prepare(targets)
         for target in targets:
             while not target.done:
                 step = _next_step(target)
@@ -123,7 +126,8 @@ def _next_step(target: Task) -> Task | None:
         if target.stream.handle in seen:
             return None
         seen.add(target.stream.handle)
-        assert isinstance(head, EventWait)
+        if not isinstance(head, EventWait):
+            return None
         if head.record is not None:
             target = head.record
         else:
@@ -154,7 +158,7 @@ class Seeded(Serial):
     def finish(self, targets: Sequence[Task]) -> bool:
         for target in targets:
             if not target.done and not reachable(target):
-                return False
+                return self._prepare(targets)
         while not all(target.done for target in targets):
             if not self._step():
                 break

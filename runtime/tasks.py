@@ -49,6 +49,22 @@ class Task:
         return copy(self)
 
 
+class Gate(Task):
+    """A task that may have to wait for something that happens outside of its stream."""
+
+    __slots__ = ()
+
+    gated = True
+
+    def enrol(self) -> None:
+        """It became the head of its stream and is closed: ask to be told when it opens."""
+        raise NotImplementedError
+
+    def before(self) -> Task | None:
+        """For a closed gate that only the host can open: what has to run first, so that the host can."""
+        return None
+
+
 class Record(Task):
     """aclrtRecordEvent: when it completes, everything queued before it on its stream is done.
 
@@ -117,12 +133,11 @@ class SignalRecord(Record):
         return made
 
 
-class EventWait(Task):
+class EventWait(Gate):
     """aclrtStreamWaitEvent: holds its stream until ``record`` is done; without one, until the event's bit is set."""
 
     __slots__ = ("event", "record")
 
-    gated = True
     inert = True
     what = "event wait"
 
@@ -140,7 +155,6 @@ class EventWait(Task):
         return made
 
     def enrol(self) -> None:
-        """Ask to be told when the gate opens."""
         if self.record is None:
             self.event.waiters.append(self)
         else:

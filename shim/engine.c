@@ -18,6 +18,7 @@ enum { ENGINE_ERROR = 500000 }; /* ACL_ERROR_INTERNAL_ERROR */
 static const struct cannery_services *services;
 static PyInterpreterState *interpreter;
 static int shared;
+static struct cannery_thread *caller; /* whose step is being served */
 
 /* What cannery.shim.session gives us: first for the process, then, with its first call, for one session. */
 static struct {
@@ -101,6 +102,10 @@ void cannery_dismiss(uint32_t worker)
     if (services != NULL)
         services->dismiss(worker);
 }
+
+uint64_t cannery_caller_id(void) { return caller == NULL ? 0 : services->thread_id(caller); }
+
+uint32_t cannery_caller_worker(void) { return caller == NULL ? 0 : services->thread_worker(caller); }
 
 void cannery_set_inflight(void *slots, uint32_t count)
 {

@@ -40,6 +40,8 @@ uint64_t cannery_chunk(const void *bytes, size_t size); /* a copy of the bytes o
 void cannery_invoke(uint32_t thread, uint64_t function, uint32_t signature, const uint64_t args[4]);
 void cannery_errand(uint32_t worker, uint64_t function, uint32_t signature, const uint64_t args[4]);
 void cannery_dismiss(uint32_t worker);
+uint64_t cannery_caller_id(void);     /* of the thread whose step is being served: what the program calls it */
+uint32_t cannery_caller_worker(void); /* which worker it is, 0 for none */
 void cannery_set_inflight(void *slots, uint32_t count);
 const char *cannery_getenv(const char *name);
 void cannery_setenv(const char *name, const char *value);

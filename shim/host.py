@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from cannery.recorder import format
 from cannery.recorder.addresses import AddressBook
+from cannery.recorder.codec import TokenTable
 from cannery.recorder.payloads import PayloadStore, WirePayload
 from cannery.shim._engine import ffi, lib
 
@@ -60,6 +61,7 @@ class LiveHost:
     def __init__(self) -> None:
         self.effects: list[Any] = []
         self.book = AddressBook(0, 0)  # until the recording brings its own
+        self.tokens = TokenTable()  # likewise
         self.payloads = _NOT_RECORDED
         self.base = 0
         self.span = 0
@@ -148,6 +150,11 @@ class LiveHost:
             return None
         self._note(format.FILE, self.payloads.keep(content, given=True))
         return content
+
+    def thread(self, ordinal: int) -> tuple[int, int]:
+        thread_id, worker = int(lib.cannery_caller_id()), int(lib.cannery_caller_worker())
+        self.effects.append((format.THREAD, self.tokens[thread_id], worker))
+        return thread_id, worker
 
     def _note(self, code: int, payload: WirePayload | None) -> bool:
         if payload is None:

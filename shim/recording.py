@@ -116,14 +116,16 @@ class Recording:
         )
         self.path = path
         self.session = session
+        wire = Wire(book)
         make_writer = JournalWriter if variables.get("CANNERY_ENCODER") != "python" else StreamWriter
         self.writer = make_writer(
-            self.folder.path, schema.functions, Wire(book), self._stopped, start=start, mapper=map_file
+            self.folder.path, schema.functions, wire, self._stopped, start=start, mapper=map_file
         )
         if isinstance(self.writer, JournalWriter):
             self.writer.share(schema.functions, machine.handlers, host.base, host.span)
         self.payloads = PayloadStore(self.folder.pack, policy, limit, self.writer.stop)
         host.book = book
+        host.tokens = wire.tokens
         host.payloads = self.payloads
         lib.cannery_set_inflight(ffi.from_buffer(self.folder.inflight), format.SLOTS)
 

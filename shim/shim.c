@@ -36,6 +36,8 @@ struct cannery_thread {
     struct cannery_answer answer;
     struct cannery_invoke invoke; /* to be run before the call ends; with `ended` */
     uint32_t generation; /* of the process (fork); an older one means that the ordinal is the parent's */
+    uint64_t id;         /* pthread_self() */
+    uint32_t worker;     /* which worker of the runtime it is; 0: none */
     uint8_t inside;      /* this thread is in a call */
     uint8_t numbered;
     struct cannery_thread *next_waiting;
@@ -128,6 +130,10 @@ static struct cannery_thread_engine *thread_engine(struct cannery_thread *thread
 
 static uint32_t thread_ordinal(struct cannery_thread *thread) { return thread->ordinal; }
 
+static uint64_t thread_id(struct cannery_thread *thread) { return thread->id; }
+
+static uint32_t thread_worker(struct cannery_thread *thread) { return thread->worker; }
+
 static void end_wait(uint32_t ordinal, const struct cannery_answer *answer, const struct cannery_invoke *invoke)
 {
     for (struct cannery_thread **link = &waiting; *link != NULL; link = &(*link)->next_waiting)
@@ -213,6 +219,7 @@ static struct cannery_thread *new_thread(void)
     struct cannery_thread *thread = calloc(1, sizeof *thread);
     if (thread != NULL) {
         cannery_prepare_thread(thread);
+        thread->id = (uint64_t)pthread_self();
         this_thread = thread;
     }
     return thread;
@@ -263,6 +270,7 @@ static void *work(void *argument)
         if (worker->dismissed || thread == NULL)
             break;
         struct cannery_invoke invoke = worker->invoke;
+        thread->worker = worker->number;
         __atomic_store_n(&worker->word, 0, __ATOMIC_RELEASE);
         struct cannery_request request = { .kind = CANNERY_ERRAND, .function = worker->number, .thread = thread };
         request.value = run_function(&invoke);
@@ -359,7 +367,8 @@ static void after_fork_in_child(void)
 
 static const struct cannery_services services_template = {
     .malloc = malloc, .calloc = calloc, .realloc = realloc, .free = free, .setenv = setenv, .getenv = getenv,
-    .thread_engine = thread_engine, .thread_ordinal = thread_ordinal,
+    .thread_engine = thread_engine, .thread_ordinal = thread_ordinal, .thread_id = thread_id,
+    .thread_worker = thread_worker,
     .begin_call = begin_call, .begin_wait = begin_wait, .end_wait = end_wait, .errand = errand, .dismiss = dismiss,
     .arm = arm_pacer,
     .set_inflight = set_inflight,

@@ -174,6 +174,9 @@ struct cannery_services { /* what the engine may ask of the shim; all of it runs
     char *(*getenv)(const char *); /* the engine's libc knows only the environment the process began with */
     struct cannery_thread_engine *(*thread_engine)(struct cannery_thread *);
     uint32_t (*thread_ordinal)(struct cannery_thread *);
+    /* what the program calls the thread (pthread_self), and which worker it is, 0 for none */
+    uint64_t (*thread_id)(struct cannery_thread *);
+    uint32_t (*thread_worker)(struct cannery_thread *);
     void (*begin_call)(struct cannery_request *);        /* before a call is served: the thread gets its ordinal */
     void (*begin_wait)(struct cannery_thread *);         /* the call being served has to wait */
     /* release the waiting thread with that answer, or to run that function first */

@@ -366,6 +366,7 @@ static int serve_return(struct cannery_request *request)
 static void serve(struct cannery_request *request)
 {
     int status = 0;
+    caller = request->thread;
     switch ((enum cannery_request_kind)request->kind) {
     case CANNERY_CALL: status = serve_call(request); break;
     case CANNERY_RETURNED:

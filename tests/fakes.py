@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from cannery.runtime.api import MODEL
+from cannery.runtime.invoke import Errand
 from cannery.runtime.machine import Machine, Wait
 from cannery.runtime.settings import Settings
 
@@ -13,6 +14,11 @@ PAGE = 4096
 MOST = 1 << 24  # that can be pinned at once
 MILLISECOND = 1_000_000
 OUT = 0x7FFF_0000_1000  # where outputs would go: the machine only looks at null
+
+
+def ident(thread: int) -> int:
+    """What the program calls a thread."""
+    return 0x7F00_0000_0000 + thread * 0x1000
 
 
 class FakeStore:
@@ -42,6 +48,8 @@ class FakeHost:
         self.next = 0x5000_0000_0000
         self.spans: list[int] = []
         self.memory_left = True
+        self.worker_threads: dict[int, int] = {}  # by ordinal, for threads that are workers
+        self.ids: dict[int, int] = {}  # by ordinal, for threads that have the id of one before them
 
     def give(self, content: bytes) -> int:
         """Pageable memory of the program, with that content; its address."""
@@ -114,6 +122,9 @@ class FakeHost:
     def file(self, path: bytes) -> bytes | None:
         return self.files.get(path)
 
+    def thread(self, ordinal: int) -> tuple[int, int]:
+        return self.ids.get(ordinal, ident(ordinal)), self.worker_threads.get(ordinal, 0)
+
 
 class Driver:
     """Drives a machine: each call is one step, a microsecond after the one before."""
@@ -124,13 +135,15 @@ class Driver:
         self.handlers = {f.name: h for f in MODEL.functions if (h := self.machine.handlers[f.index]) is not None}
         self.now = 1_000_000_000
         self.ended: list[Wait] = []
+        self.errands: list[Errand] = []
+        self.dismissed: list[int] = []
 
     def call(self, function: str, *arguments: Any, thread: int = 1) -> Any:
         """The reply of a call: the number, a tuple, or a Wait that is still open."""
         self.now += 1_000
         self.machine.begin(self.now)
         reply = self.handlers[function](self.machine.thread(thread), *arguments)
-        self.ended += self.machine.take_ended()
+        self._end()
         return reply
 
     def ok(self, function: str, *arguments: Any, thread: int = 1) -> Any:
@@ -147,7 +160,7 @@ class Driver:
         self.now += int(milliseconds * MILLISECOND)
         self.machine.begin(self.now)
         self.machine.pace()
-        self.ended += self.machine.take_ended()
+        self._end()
 
     def expire(self, wait: Wait) -> None:
         """Let the limit of a wait pass."""
@@ -155,7 +168,27 @@ class Driver:
         self.now = max(self.now, wait.deadline)
         self.machine.begin(self.now)
         self.machine.expire(wait)
+        self._end()
+
+    def returned(self, thread: int = 1, value: int = 0) -> Any:
+        """The function that a thread runs returns; what its call does then."""
+        self.now += 1_000
+        self.machine.begin(self.now)
+        reply = self.machine.returned(self.machine.thread(thread), value)
+        self._end()
+        return reply
+
+    def errand_done(self, worker: int, value: int = 0) -> None:
+        """The function that a worker runs returns."""
+        self.now += 1_000
+        self.machine.begin(self.now)
+        self.machine.errand_done(worker, value)
+        self._end()
+
+    def _end(self) -> None:
         self.ended += self.machine.take_ended()
+        self.errands += self.machine.take_errands()
+        self.dismissed += self.machine.take_dismissed()
 
     def message(self, thread: int = 1) -> str:
         """What aclGetRecentErrMsg tells, or nothing."""

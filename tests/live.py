@@ -39,6 +39,7 @@ from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.machine import Machine, Wait
 from cannery.runtime.settings import Settings
+from tests.fakes import ident
 
 DEVICE_BASE = 0x2000_0000_0000
 HOST_BASE = 0x5000_0000_0000
@@ -60,6 +61,8 @@ class Host:
         self.span = 0
         self.pinned: Callable[[int, int], int] = lambda address, size: 0
         self.unpinned: Callable[[int], None] = lambda address: None
+        self.token: Callable[[int], int] = lambda value: 0
+        self.worker_threads: dict[int, int] = {}  # by ordinal: which worker a thread is
         self.exhausted = False
         self.policy = policy
         self._next = PINNED
@@ -137,6 +140,11 @@ class Host:
     def pinned_free(self, address: int) -> None:
         self.unpinned(address)
 
+    def thread(self, ordinal: int) -> tuple[int, int]:
+        worker = self.worker_threads.get(ordinal, 0)
+        self.effects.append(Effect("thread", True, None, 0, self.token(ident(ordinal)), worker))
+        return ident(ordinal), worker
+
     def file(self, path: bytes) -> bytes | None:
         data = self.files.get(path)
         self._note("file", data, True)
@@ -156,6 +164,7 @@ class Live:
         self._book = AddressBook(DEVICE_BASE, self.host.span)
         self.wire = Wire(self._book)
         self.host.pinned = self._book.add
+        self.host.token = self.wire.tokens.__getitem__
         self.host.unpinned = self._book.remove
         self._waiting: dict[int, Wait] = {}
         self._open: dict[int, list[tuple[int, str]]] = {}  # numbers and names of calls that have not ended, by thread
@@ -236,6 +245,10 @@ class Live:
 
     def waiting_threads(self) -> set[int]:
         return set(self._waiting)
+
+    def runners(self) -> list[int]:
+        """The threads, and workers as numbers below 0, that run functions of the program."""
+        return [runner for runner, signatures in self._running.items() if signatures]
 
     def limited(self, thread: int) -> bool:
         """Whether a thread's wait has a limit."""

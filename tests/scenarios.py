@@ -1,12 +1,15 @@
 """Short programs over a :class:`tests.live.Live`: together they use every implemented function and kind of record."""
 
 from cannery.runtime.settings import Settings
+from tests.fakes import ident
 from tests.live import OUT, Live
 
 SYNC, TIME_LINE = 0x01, 0x08
 HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = 0, 1, 2, 3
 HUGE_FIRST = 0
 HBM = 1
+NO_BLOCK, BLOCK = 0, 1
+FUNCTION = 0x5555_0000_1000
 KILOBYTE = 1024
 
 
@@ -150,6 +153,48 @@ def copies_that_wait() -> Live:
     return live
 
 
+def functions() -> Live:
+    """Functions of the program: processed by a thread that waits for them and by one that comes later, inside one
+    another, with calls of their own; host functions of two contexts, one of which ends while its worker runs one."""
+    live = selected()
+    live.ok("aclrtSetDevice", 0, thread=2)
+    stream, other = live.create("aclrtCreateStream"), live.create("aclrtCreateStream")
+    live.ok("aclrtSubscribeReport", ident(2), stream)
+    live.call("aclrtSubscribeReport", ident(3), stream)  # subscribed already
+    live.call("aclrtProcessReport", 20)  # by a thread that no stream is subscribed for
+    live.call("aclrtProcessReport", 20, thread=2)
+    live.expire(2)
+    live.call("aclrtProcessReport", -1, thread=2)
+    live.ok("aclrtLaunchCallback", FUNCTION, 0x10, BLOCK, stream)
+    live.ok("aclrtLaunchCallback", FUNCTION + 1, 0, NO_BLOCK, stream)
+    live.call("aclrtSynchronizeStream", stream)
+    live.ok("aclrtStreamQuery", other, OUT, thread=2)  # by the function
+    live.returned(2, 0)
+    live.ok("aclrtSubscribeReport", ident(2), other)
+    live.ok("aclrtLaunchCallback", FUNCTION, 0, NO_BLOCK, other)
+    live.pace(after=1_000_000)
+    live.call("aclrtProcessReport", 1000, thread=2)  # runs both that are due
+    live.ok("aclrtLaunchCallback", FUNCTION + 2, 0x10, BLOCK, other, thread=2)
+    live.call("aclrtProcessReport", 1000, thread=2)  # by the function
+    for _ in range(3):
+        live.returned(2, 0)
+    live.ok("aclrtUnSubscribeReport", ident(2), stream)
+    live.call("aclrtUnSubscribeReport", ident(2), stream)
+    live.ok("aclrtLaunchHostFunc", stream, FUNCTION + 3, 0x20)
+    live.call("aclrtSynchronizeStream", stream)
+    live.errand_done(1)
+    context = live.create("aclrtCreateContext", 1, thread=3)
+    live.ok("aclrtLaunchHostFunc", 0, FUNCTION, 0, thread=3)
+    live.pace(after=1_000_000)
+    live.host.worker_threads[4] = 2
+    live.ok("aclrtGetRunMode", OUT, thread=4)  # by the host function
+    live.call("aclrtDestroyContext", context, thread=3)
+    live.errand_done(2)
+    live.ok("aclrtResetDevice", 0)
+    live.ok("aclrtResetDevice", 0)
+    return live
+
+
 def unsupported() -> Live:
     """Calls of functions that have no implementation."""
     live = selected()
@@ -164,5 +209,6 @@ ALL = {
     "memory": memory,
     "waits": waits,
     "copies_that_wait": copies_that_wait,
+    "functions": functions,
     "unsupported": unsupported,
 }

@@ -7,7 +7,7 @@ from cannery.runtime.machine import Machine
 
 # What a refused call may change (messages, the last error), and what is no state of the model.
 CHANGING = {"last_error", "messages", "now", "due"}
-IGNORED = CHANGING | {"port", "store", "handlers", "settings", "profile", "behaviour"}
+IGNORED = CHANGING | {"known_as", "port", "store", "handlers", "settings", "profile", "behaviour"}
 ATOMS = (int, float, str, bytes, bool, type(None))
 
 

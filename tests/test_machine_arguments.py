@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes import OUT, Driver
+from tests.fakes import OUT, Driver, ident
 from tests.snapshots import state
 
 A = False  # the acl layer refuses: the last error stays
@@ -12,6 +12,7 @@ R = True  # the runtime layer refuses: the number becomes the last error
 
 SIZE = 64
 BIG = (1 << 64) - 1
+FUNCTION = 0x5555_0000_1000
 
 
 class World:
@@ -32,6 +33,11 @@ class World:
         ex, ex_plain = driver.event(1, ex=True), driver.event(8, ex=True)
         gone_event = driver.event()
         ok("aclrtDestroyEvent", gone_event)
+        subscribed, hosting = driver.stream(), driver.stream()
+        ok("aclrtSubscribeReport", 77, subscribed)
+        ok("aclrtLaunchHostFunc", hosting, FUNCTION, 0)
+        ok("aclrtCreateContext", OUT, 1, thread=3)
+        far = ok("aclrtCreateStream", OUT, thread=3)
         memory, freed = driver.device_memory(SIZE), driver.device_memory(SIZE)
         ok("aclrtFree", freed)
         self.names: dict[str, Any] = {
@@ -40,6 +46,8 @@ class World:
             "default event": default, "sync": sync, "ex": ex, "unwaitable": ex_plain, "gone event": gone_event,
             "device only": driver.event(0x10), "external": driver.event(0x20),
             "memory": memory, "freed": freed, "inside": memory + 32, "pinned": driver.pinned(b"p" * SIZE),
+            "me": ident(1), "other me": ident(1) + 1, "busy": 77, "function": FUNCTION, "subscribed": subscribed,
+            "hosting": hosting, "far stream": far,
             "pageable": driver.host.give(b"h" * SIZE), "other": driver.host.give(b"o" * SIZE), "nowhere": 0x1234_5000,
         }  # fmt: skip
 
@@ -241,6 +249,59 @@ rows("3", "aclrtGetMemInfo", (1, "out", "out", 107002, R), (99, "out", "out", 10
 rows("0.2", "aclrtPeekAtLastError", (1, 100000, A), (-1, 100000, A))
 rows("0.2", "aclrtGetLastError", (1, 100000, A), (-1, 100000, A))
 rows("4", "aclInit", (b"/no/such/file.json", 100003, A))
+
+rows(
+    "6", "aclrtSubscribeReport",
+    ("me", "gone stream", 107017, R), ("me", "sync", 107017, R), ("me", "hosting", 107011, R),
+    ("me", "subscribed", 107011, R), ("other me", "subscribed", 107011, R), ("busy", "far stream", 107012, R),
+)  # fmt: skip
+rows("10a", "aclrtSubscribeReport", ("me", "null", 107002, R), ("me", "stream", 107002, R), thread=2)
+rows("6", "aclrtSubscribeReport", ("me", "hosting", 107011, R), ("me", "gone stream", 107017, R), thread=2)
+rows(
+    "6", "aclrtUnSubscribeReport",
+    ("me", "stream", 107011, R), ("me", "null", 107011, R), (0, "stream", 107011, R), ("me", "gone stream", 107017, R),
+    ("me", "sync", 107017, R), ("me", "hosting", 107011, R), ("me", "subscribed", 107012, R),
+    (0, "subscribed", 107012, R),
+)  # fmt: skip
+rows("6", "aclrtUnSubscribeReport", ("me", "null", 107002, R), ("me", "stream", 107011, R), thread=2)
+rows(
+    "6", "aclrtLaunchCallback",
+    ("function", "null", 2, "stream", 100000, A), ("null", "null", 2, "gone stream", 100000, A),
+    ("function", "null", -1, "stream", 100000, A), ("null", "null", 0, "gone stream", 107017, R),
+    ("null", "null", 1, "stream", 107000, R), ("null", "null", 1, "hosting", 107000, R),
+    ("function", "null", 1, "gone stream", 107017, R), ("function", "null", 0, "sync", 107017, R),
+    ("function", "null", 0, "hosting", 107011, R), ("function", "null", 1, "foreign", 107003, R),
+    ("function", "null", 1, "stream", 107015, R), ("function", "null", 0, "null", 107015, R),
+)  # fmt: skip
+rows(
+    "6", "aclrtLaunchCallback",
+    ("function", "null", 1, "stream", 107002, R), ("function", "null", 1, "null", 107002, R),
+    ("function", "null", 1, "hosting", 107011, R), ("null", "null", 1, "stream", 107000, R),
+    thread=2,
+)  # fmt: skip
+rows(
+    "6",
+    "aclrtProcessReport",
+    (0, 100000, A),
+    (-2, 100000, A),
+    (-(1 << 31), 100000, A),
+    (10, 107012, R),
+    (-1, 107012, R),
+)
+rows("6", "aclrtProcessReport", (20, 107012, R), (0, 100000, A), thread=2)
+rows(
+    "6", "aclrtLaunchHostFunc",
+    ("gone stream", "null", "null", 107017, R), ("gone stream", "function", "null", 107017, R),
+    ("sync", "function", "null", 107017, R), ("stream", "null", "null", 107000, R),
+    ("subscribed", "null", "null", 107000, R), ("subscribed", "function", "null", 107011, R),
+    ("foreign", "function", "null", 107003, R),
+)  # fmt: skip
+rows(
+    "6", "aclrtLaunchHostFunc",
+    ("stream", "function", "null", 107002, R), ("null", "function", "null", 107002, R),
+    ("subscribed", "function", "null", 107011, R), ("stream", "null", "null", 107000, R),
+    thread=2,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("behaviour", ["default", "observed"])

@@ -5,7 +5,7 @@ import gc
 import pytest
 
 from cannery.runtime.machine import Wait
-from tests.fakes import OUT, Driver
+from tests.fakes import OUT, Driver, ident
 
 
 def everything(driver: Driver) -> None:
@@ -32,6 +32,7 @@ def everything(driver: Driver) -> None:
     driver.ok("aclrtRecordEvent", gate, 0)
     driver.ok("aclrtRecordEvent", flag, 0)
     assert sorted(wait.reply for wait in waits) == [0, 0, 507013]
+    functions(driver)
     for _ in range(3):
         driver.call("aclrtSynchronizeStream", 5)
         driver.call("aclInit", b"missing")
@@ -39,7 +40,10 @@ def everything(driver: Driver) -> None:
     driver.gate(stream)
     driver.ok("aclrtRecordEvent", flag, stream)
     assert isinstance(driver.call("aclrtSynchronizeDevice"), Wait)
-    driver.ok("aclrtDestroyContext", driver.ok("aclrtGetCurrentContext", OUT))
+    wait = driver.call("aclrtDestroyContext", driver.ok("aclrtGetCurrentContext", OUT))
+    assert isinstance(wait, Wait)
+    while wait.reply is None:  # its worker still runs something
+        driver.errand_done(driver.machine.last_worker)
     driver.ok("aclrtSetDevice", 0)
     driver.event(1)
     driver.ok("aclrtRecordEvent", driver.event(1), 0)
@@ -47,8 +51,36 @@ def everything(driver: Driver) -> None:
     driver.ok("aclrtResetDevice", 0)
     driver.host.take(pageable)
     driver.ended.clear()
+    driver.errands.clear()
+    driver.dismissed.clear()
     driver.message()
     driver.machine.end_thread(1)
+
+
+def functions(driver: Driver) -> None:
+    """Functions of the program: run, due and queued when their stream or context goes, cut off by the end of a thread."""
+    first, second, third = driver.stream(), driver.stream(), driver.stream()
+    driver.ok("aclrtSubscribeReport", ident(1), first)
+    driver.ok("aclrtSubscribeReport", ident(2), second)
+    wait = driver.call("aclrtProcessReport", 10)
+    for block in (0, 1, 1, 0):
+        driver.ok("aclrtLaunchCallback", 5, 0, block, first)
+        driver.ok("aclrtLaunchCallback", 5, 0, block, second)
+    driver.pace(200)
+    assert wait.reply is not None
+    assert driver.returned() == 0
+    driver.call("aclrtProcessReport", 10)
+    driver.returned()
+    driver.call("aclrtProcessReport", 10)  # runs one that is never heard of again
+    driver.call("aclrtProcessReport", 10, thread=2)
+    driver.machine.end_thread(2)
+    for _ in range(3):
+        driver.ok("aclrtLaunchHostFunc", third, 5, 0)
+    driver.pace(200)
+    driver.errand_done(driver.machine.last_worker)
+    driver.pace(200)
+    driver.errand_done(driver.machine.last_worker)
+    driver.ok("aclrtLaunchHostFunc", third, 5, 0)
 
 
 @pytest.mark.parametrize("schedule", ["asap", "late", "seed:5"])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cannery.recorder.records import Record
 from cannery.runtime.api import MODEL
 from cannery.runtime.settings import Settings
+from tests.fakes import ident
 from tests.live import HOST_BASE, OUT, SCHEMA, Live
 
 HANDLERS = Live().machine.handlers
@@ -21,7 +22,7 @@ small = st.integers(-1, 6)
 steps = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(FORMS), st.integers(1, 3), st.lists(places, min_size=6, max_size=6), small, sizes),
-        st.sampled_from(["pace", "expire", "end"]),
+        st.sampled_from(["pace", "expire", "end", "return", "return", "errand"]),
     ),
     max_size=60,
 )
@@ -45,8 +46,16 @@ class Program:
                     self.live.expire(thread)
                     break
         elif step == "end":
-            if 3 not in self.waiting:
+            if 3 not in self.waiting and 3 not in self.live.runners():
                 self.live.end_thread(3)
+        elif step in ("return", "errand"):
+            for runner in self.live.runners():
+                if runner < 0 and step == "errand":
+                    self.live.errand_done(-runner)
+                    break
+                if runner > 0 and step == "return" and runner not in self.waiting:
+                    self.live.returned(runner, 0)
+                    break
         else:
             self._call(*step)
         self.waiting = self.live.waiting_threads()
@@ -64,6 +73,8 @@ class Program:
                 args.append(0 if pick == 13 else OUT)
             elif param.into == "bytes":
                 args.append(None)
+            elif param.into == "token":
+                args.append(ident(pick % 4) if param.role == "thread_id" else pick % 5)
             else:
                 args.append(size if param.ctype == "size_t" else number)
         reply = self.live.call(form.name, *args, thread=thread, after=1 + picks[0] * 500)

@@ -13,18 +13,21 @@ from cannery.runtime.api.memory import MEMORY
 from cannery.runtime.api.roles import (
     CreatedHandle,
     CString,
+    FunctionPointer,
     Handle,
     HandleOut,
     OutScalar,
     Raw,
     ReleasedHandle,
     Scalar,
+    ThreadId,
+    UserData,
 )
 
 __all__ = ["ANNOTATIONS", "BLOCKS", "CONTEXT", "Annotation", "call"]
 
 ANNOTATIONS: Final = (
-    # 4. Initialisation, device, context; 0.2 for the last error
+    # 4. Initialisation, device, context; 0.2 for the last error. What ends a context waits for its host functions.
     call("aclInit")(
         configPath=CString(),
     ),
@@ -39,7 +42,7 @@ ANNOTATIONS: Final = (
     call("aclrtSetDevice")(
         deviceId=Scalar("int32_t"),
     ),
-    call("aclrtResetDevice")(
+    call("aclrtResetDevice", BLOCKS)(
         deviceId=Scalar("int32_t"),
     ),
     call("aclrtGetDevice", CONTEXT)(
@@ -56,7 +59,7 @@ ANNOTATIONS: Final = (
         context=CreatedHandle("context"),
         deviceId=Scalar("int32_t"),
     ),
-    call("aclrtDestroyContext")(
+    call("aclrtDestroyContext", BLOCKS)(
         context=ReleasedHandle("context"),
     ),
     call("aclrtSetCurrentContext")(
@@ -118,6 +121,30 @@ ANNOTATIONS: Final = (
         ms=OutScalar("float"),
         startEvent=Handle("event"),
         endEvent=Handle("event"),
+    ),
+    # 6. Callbacks. A launch waits while its stream is full, the end of a subscription for blocking functions. Without a
+    # context only aclrtUnSubscribeReport takes an explicit stream.
+    call("aclrtSubscribeReport", CONTEXT)(
+        threadId=ThreadId(),
+        stream=Handle("stream"),
+    ),
+    call("aclrtUnSubscribeReport", BLOCKS)(
+        threadId=ThreadId(),
+        stream=Handle("stream"),
+    ),
+    call("aclrtLaunchCallback", BLOCKS, CONTEXT)(
+        fn=FunctionPointer(),
+        userData=UserData(),
+        blockType=Scalar("aclrtCallbackBlockType"),
+        stream=Handle("stream"),
+    ),
+    call("aclrtProcessReport", BLOCKS)(
+        timeout=Scalar("int32_t"),
+    ),
+    call("aclrtLaunchHostFunc", BLOCKS, CONTEXT)(
+        stream=Handle("stream"),
+        fn=FunctionPointer(),
+        args=UserData(),
     ),
     # The log: the exports format the text, so that what arrives as fmt is complete. The name of the calling function
     # stays raw: a request of the shim has room for two texts, and file and line say the same.

@@ -347,6 +347,19 @@ class UserData(Role):
         return visitor.user_data(self)
 
 
+class ThreadId(Role):
+    """The number by which the program knows one of its threads (pthread_self); only its identity means something."""
+
+    shape = "thread_id"
+
+    def check(self, site: Site) -> None:
+        if site.ctype.name != "uint64_t":
+            site.refuse(f"the id of a thread is a uint64_t, not {site.ctype.name}")
+
+    def visit(self, visitor: "RoleVisitor[T]") -> T:
+        return visitor.thread_id(self)
+
+
 class _StructOf(Role):
     """``ctype`` is the struct, and the value a tuple of its fields (:mod:`cannery.runtime.api.layouts`).
 
@@ -436,6 +449,7 @@ class RoleVisitor(Protocol[T_co]):
     def cstring(self, role: CString) -> T_co: ...
     def function_pointer(self, role: FunctionPointer) -> T_co: ...
     def user_data(self, role: UserData) -> T_co: ...
+    def thread_id(self, role: ThreadId) -> T_co: ...
     def struct_by_value(self, role: StructByValue) -> T_co: ...
     def struct(self, role: Struct) -> T_co: ...
     def raw(self, role: Raw) -> T_co: ...

@@ -41,6 +41,7 @@ def destroy_context(machine: "Machine", thread: Thread, handle: int) -> int:
             "the argument context ({:#x}) is the primary context of device {}; it goes with aclrtResetDevice",
             handle, context.device.user,
         )  # fmt: skip
+    lifecycle.join(machine, thread, context)
     lifecycle.close_context(machine, context)
     return 0
 

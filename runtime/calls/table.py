@@ -9,13 +9,35 @@ parameter, or a ``Wait``.
 
 from typing import TYPE_CHECKING
 
-from cannery.runtime.calls import contexts, copies, devices, errors, events, initialisation, memory, streams
+from cannery.runtime.calls import (
+    callbacks,
+    contexts,
+    copies,
+    devices,
+    errors,
+    events,
+    initialisation,
+    memory,
+    streams,
+)
 from cannery.runtime.calls.registry import HANDLERS, absent, bound
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Handler, Machine
 
-__all__ = ["HANDLERS", "bind", "contexts", "copies", "devices", "errors", "events", "initialisation", "memory", "streams"]
+__all__ = [
+    "HANDLERS",
+    "bind",
+    "callbacks",
+    "contexts",
+    "copies",
+    "devices",
+    "errors",
+    "events",
+    "initialisation",
+    "memory",
+    "streams",
+]
 
 
 def bind(machine: "Machine") -> "list[Handler | None]":

@@ -110,6 +110,9 @@ class Outputs:
     def user_data(self, role: roles.UserData) -> Output:
         return Output()
 
+    def thread_id(self, role: roles.ThreadId) -> Output:
+        return Output()
+
     def struct_by_value(self, role: roles.StructByValue) -> Output:
         return self._block("ONE", struct_layout(self._resolve, role.ctype, role.lists), SINGLE, roles.IN)
 
