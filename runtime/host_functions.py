@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cannery.runtime.invoke import Errand, Invoke
-from cannery.runtime.tasks import Gate, Task
+from cannery.runtime.tasks import Gated, Task
 
 if TYPE_CHECKING:
     from cannery.runtime.errors import Refused
@@ -56,7 +56,7 @@ class HostFunction(Task):
             machine.schedule.returned(gate)
 
 
-class HostReturn(Gate):
+class HostReturn(Gated):
     """Directly behind a blocking ``function``, which is None once it has returned."""
 
     __slots__ = ("function",)
@@ -71,6 +71,9 @@ class HostReturn(Gate):
 
     def enrol(self) -> None:
         pass  # who runs the function says that it returned
+
+    def opener(self, reachable: Callable[[Task], bool]) -> Task | None:
+        return None
 
     def before(self) -> Task | None:
         return self.function

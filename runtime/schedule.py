@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
-from cannery.runtime.tasks import EventWait, Gate, Record, SignalRecord, Task
+from cannery.runtime.tasks import EventWait, Gated, Record, SignalRecord, Task
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -51,11 +51,11 @@ class Schedule:
         """Run what became due at ``machine.now``, and set ``machine.due`` again."""
         raise NotImplementedError
 
-    def opened(self, wait: Gate, at: int) -> None:
+    def opened(self, wait: Gated, at: int) -> None:
         """What ``wait``, the head of its stream, waited for happened at device time ``at``."""
         raise NotImplementedError
 
-    def returned(self, gate: Gate) -> None:
+    def returned(self, gate: Gated) -> None:
         """What ``gate`` waited for was an action of the host, which happened just now, in no task."""
         self.opened(gate, self.machine.now + self.machine.skip)
 
@@ -139,7 +139,7 @@ class Schedule:
 
 def reachable(target: Task, before: list[Task] | None = None) -> bool:
     """Whether the target completes without a further action of the host. If not, ``before`` gets tasks that do, and
-    have to before the host can act (:meth:`Gate.before`).
+    have to before the host can act (:meth:`Gated.before`).
 
     Walks the queues with virtual completions. Resets of an event's bit are not considered, so the answer may be yes
     where a reset overtakes a wait; then the work that leads there runs early, and the wait goes on.
@@ -196,7 +196,7 @@ def _opens(target: Task, before: list[Task]) -> bool:
                 heads[index] = task = next(lane, None)
                 moved = True
     for head in heads:
-        if isinstance(head, Gate):
+        if isinstance(head, Gated):
             first = head.before()
             if first is not None and not first.done:
                 before.append(first)
@@ -236,12 +236,12 @@ class Asap(Schedule):
 
     def _start(self, task: Task, at: int) -> None:
         if task.gated and task.closed():
-            assert isinstance(task, Gate)
+            assert isinstance(task, Gated)
             task.enrol()
         else:
             heappush(self.running, (at + task.cost, task.number, task))
 
-    def opened(self, wait: Gate, at: int) -> None:
+    def opened(self, wait: Gated, at: int) -> None:
         heappush(self.running, (at + wait.cost, wait.number, wait))
         self.machine.due = self.running[0][0] - self.machine.skip  # what was dropped may have opened it
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.schedule import FAR, Asap, Schedule, reachable
-from cannery.runtime.tasks import EventWait, Gate, Task
+from cannery.runtime.tasks import EventWait, Gated, Task
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -54,10 +54,10 @@ class Serial(Schedule):
                     self.overdue.append(task.stream)
         self._catch_up()
 
-    def opened(self, wait: Gate, at: int) -> None:
+    def opened(self, wait: Gated, at: int) -> None:
         pass  # heads are looked at when it is their turn
 
-    def returned(self, gate: Gate) -> None:
+    def returned(self, gate: Gated) -> None:
         self._catch_up()
 
     def retire(self, stream: "Stream") -> None:

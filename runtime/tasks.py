@@ -49,7 +49,7 @@ class Task:
         return copy(self)
 
 
-class Gate(Task):
+class Gated(Task):
     """A task that may have to wait for something that happens outside of its stream."""
 
     __slots__ = ()
@@ -133,7 +133,7 @@ class SignalRecord(Record):
         return made
 
 
-class EventWait(Gate):
+class EventWait(Gated):
     """aclrtStreamWaitEvent: holds its stream until ``record`` is done; without one, until the event's bit is set."""
 
     __slots__ = ("event", "record")
