@@ -148,6 +148,8 @@ static int failed_to_begin; /* said once: every call would say it again */
 static PyObject *thread_object(struct cannery_thread *thread)
 {
     struct cannery_thread_engine *mine = services->thread_engine(thread);
+    if (failed_to_begin)
+        return NULL;
     if (mine->object == NULL) {
         PyObject *ordinal = PyLong_FromUnsignedLong(services->thread_ordinal(thread));
         if (ordinal != NULL)
