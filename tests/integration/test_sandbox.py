@@ -1,0 +1,45 @@
+"""Processes that may do less than others: no address space, no process_vm calls, closed descriptors."""
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from cannery.recorder.bundle import Bundle
+from cannery.replayer.process import replay_process
+
+from .conftest import Build, Run
+
+
+def test_without_address_space_one_line_says_why_and_every_call_fails(build: Build, run: Run) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+
+    done = run(build("threads.c"), "1", preexec_fn=limit)
+    assert done.returncode == 3
+    first, *rest = done.stderr.splitlines()
+    assert first.startswith("cannery: no devices in this process: no room in this process's address space")
+    assert [line for line in rest if line.startswith("cannery:")] == []
+    assert "= 500000" in rest[0]
+
+
+@pytest.mark.parametrize("host", ["arguments.c", "mixed.c"])
+def test_a_sandbox_that_forbids_process_vm_calls_changes_nothing(
+    build: Build, run: Run, tmp_path: Path, host: str
+) -> None:
+    trace = tmp_path / "t.cann"
+    done = run(build("forbid_vm.c", plain=True), str(build(host)), env={"CANNERY_TRACE": str(trace)})
+    assert (done.returncode, done.stderr) == (0, "")
+    bundle = Bundle.open(trace)
+    assert replay_process(bundle, bundle.processes[0]).same
+
+
+def test_a_program_that_closes_every_descriptor_goes_on_and_is_recorded(
+    build: Build, run: Run, tmp_path: Path
+) -> None:
+    trace, mine = tmp_path / "t.cann", tmp_path / "mine"
+    done = run(build("close_all.c"), str(mine), env={"CANNERY_TRACE": str(trace)})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert mine.read_bytes() == b"mine" * 512  # nothing of ours went into the program's files
+    bundle = Bundle.open(trace)
+    assert replay_process(bundle, bundle.processes[0]).same
