@@ -6,7 +6,7 @@ brings the count to zero; contexts made explicitly live until they are destroyed
 
 from typing import TYPE_CHECKING
 
-from cannery.runtime import graphs, host_functions
+from cannery.runtime import graphs, host_functions, notifies
 from cannery.runtime.errors import Again
 from cannery.runtime.objects import Context, Device, Event, Stream, Thread
 
@@ -93,9 +93,11 @@ def close_context(machine: "Machine", context: Context) -> None:
 
 
 def close_device(machine: "Machine", device: Device) -> None:
-    """The last context of a device is gone: its events and its memory go too."""
+    """The last context of a device is gone: its events, notifies and memory go too."""
     for event in [*device.events.values()]:
         close_event(machine, event)
+    for notify in [*device.notifies.values()]:
+        notifies.close(machine, notify)
     machine.memory.clear(device)
 
 

@@ -19,6 +19,7 @@ from cannery.runtime.host_functions import Reports, Worker
 from cannery.runtime.invoke import Errand, Invoke
 from cannery.runtime.lanes import TaskGroup
 from cannery.runtime.memory import Memory
+from cannery.runtime.notifies import Notify
 from cannery.runtime.objects import Context, Device, Event, Process, Stream, Thread
 from cannery.runtime.ports import HostPort
 from cannery.runtime.products import profile
@@ -84,6 +85,7 @@ class Machine:
         self.contexts: dict[int, Context] = {}
         self.streams: dict[int, Stream] = {}
         self.events: dict[int, Event] = {}
+        self.notifies: dict[int, Notify] = {}
         self.graphs: dict[int, Graph] = {}
         self.groups: dict[int, TaskGroup] = {}
         self.graph_count = 0

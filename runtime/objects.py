@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.errors import Message, Refused
+from cannery.runtime.notifies import Notify, Numbers
 from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
 
 if TYPE_CHECKING:
@@ -74,11 +75,14 @@ class Device:
     """A device that the process sees: ``index`` is its own id, ``user`` what it is called.
 
     ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
-    Events and memory belong to the device and go when it is closed. ``streams`` and ``event_ids`` count what is
-    taken.
+    Events, notifies and memory belong to the device and go when it is closed. ``streams`` and ``event_ids`` count what
+    is taken.
     """
 
-    __slots__ = ("contexts", "event_ids", "events", "index", "primary", "selected", "streams", "user")
+    __slots__ = (
+        "contexts", "event_ids", "events", "index", "notifies", "notify_numbers", "primary", "selected", "streams",
+        "user",
+    )  # fmt: skip
 
     def __init__(self, index: int, user: int) -> None:
         self.index = index
@@ -89,6 +93,8 @@ class Device:
         self.streams = 0
         self.event_ids = 0
         self.events: dict[int, Event] = {}
+        self.notifies: dict[int, Notify] = {}
+        self.notify_numbers = Numbers()
 
 
 class Context:

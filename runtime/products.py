@@ -31,6 +31,7 @@ class Profile(NamedTuple):
     device_use_only_events: bool
     ipc_events: bool
     cross_device_waits: bool  # else such a wait does nothing
+    notify_waits_in_hardware: bool  # then 0xFFFFFFFF is no limit, and not the process's
     unsigned_elapsed: bool  # of events that are in reversed order or not finished
     snapshot: bool
     run_mode: int

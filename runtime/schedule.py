@@ -2,16 +2,18 @@
 tasks of a stream one after the other, and a wait after the record it waits for.
 
 Times here are device times: monotonic time plus ``machine.skip``, which grows when somebody waits for work that
-nothing outside the device can hold up, so that nobody sleeps for simulated time.
+nothing outside the device can hold up, so that nobody sleeps for simulated time. The limits of waits are the exception:
+what another thread or process could still release expires in monotonic time.
 
 This module has what all policies share, and ``asap``: what can run runs, streams side by side; tasks complete in the
 order of (finish, number). ``schedule_serial.py`` has the policies that look for missing synchronisation.
 """
 
 from collections.abc import Iterator, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final
 
+from cannery.runtime.notifies import NotifyRecord, NotifyWait
 from cannery.runtime.tasks import EventWait, Gated, Record, SignalRecord, Task
 
 if TYPE_CHECKING:
@@ -19,16 +21,23 @@ if TYPE_CHECKING:
     from cannery.runtime.objects import Stream
 
 FAR: Final = 1 << 62
+_FEW: Final = 64
 
 
 class Schedule:
-    """What the machine asks of a policy. ``count`` numbers the tasks."""
+    """What the machine asks of a policy. ``count`` numbers the tasks.
 
-    __slots__ = ("count", "machine")
+    ``limits`` is a heap of the waits that have one and came to the head of their stream, with the monotonic times at
+    which they expire. Those that ended stay in it until it has ``sweep`` entries, unless they come first.
+    """
+
+    __slots__ = ("count", "limits", "machine", "sweep")
 
     def __init__(self, machine: "Machine") -> None:
         self.machine = machine
         self.count = 0
+        self.limits: list[tuple[int, int, Gated]] = []
+        self.sweep = _FEW
 
     def submit(self, task: Task) -> None:
         """Hand a task to its stream, the last thing that a call does. The caller has set all but ``number``, ``done``
@@ -125,6 +134,34 @@ class Schedule:
     def _start(self, task: Task, at: int) -> None:
         """``task`` is now the head of its stream."""
 
+    def _limit(self, wait: Gated, until: int) -> None:
+        """Have a wait expire at that monotonic time, unless its gate opens before."""
+        limits = self.limits
+        if len(limits) >= self.sweep:
+            limits[:] = [entry for entry in limits if not entry[2].done]
+            heapify(limits)
+            self.sweep = max(_FEW, 2 * len(limits))
+        heappush(limits, (until, wait.number, wait))
+
+    def _next_limit(self) -> int:
+        """When the next wait expires."""
+        limits = self.limits
+        while limits and limits[0][2].done:
+            heappop(limits)
+        return limits[0][0] if limits else FAR
+
+    def _expire(self, wait: Gated, at: int) -> None:
+        """The limit of a wait at the head of its stream passed: it fails, and lets go of what it waited for."""
+        machine = self.machine
+        stream = wait.stream
+        stream.queue.popleft()
+        wait.finish = at
+        wait.done = True
+        wait.dropped(machine)
+        machine.fail(stream, wait.expired())
+        if stream.queue:
+            self._start(stream.queue[0], at)
+
     def _complete(self, task: Task, at: int) -> None:
         """``task``, the head of its stream, is done at device time ``at``."""
         stream = task.stream
@@ -141,12 +178,15 @@ def reachable(target: Task, before: list[Task] | None = None) -> bool:
     """Whether the target completes without a further action of the host. If not, ``before`` gets tasks that do, and
     have to before the host can act (:meth:`Gated.before`).
 
-    Walks the queues with virtual completions. Resets of an event's bit are not considered, so the answer may be yes
-    where a reset overtakes a wait; then the work that leads there runs early, and the wait goes on.
+    Walks the queues with virtual completions. Not considered are resets of an event's bit, and other streams that wait
+    for the same notify, so the answer may be yes where one of them overtakes a wait; then the work that leads there
+    runs early, and the wait goes on. Limits are the host's: what ends by its limit alone is not reachable.
     """
     for task in target.stream.queue:
-        if task.gated and task.closed():
-            return _opens(target, [] if before is None else before)
+        if task.gated:
+            assert isinstance(task, Gated)
+            if not task.certain():
+                return _opens(target, [] if before is None else before)
         if task is target:
             return True
     return False
@@ -159,6 +199,8 @@ def _opens(target: Task, before: list[Task]) -> bool:
     known: set[int] = set()
     done: set[int] = set()
     signalled: set[int] = set()
+    notified: dict[int, int] = {}  # by notify: how often it was recorded
+    taken: dict[tuple[int, int], int] = {}  # by stream and notify: how many of these its waits had
 
     def visit(stream: "Stream") -> None:
         if stream.handle not in known:
@@ -167,7 +209,16 @@ def _opens(target: Task, before: list[Task]) -> bool:
             lanes.append(lane)
             heads.append(next(lane, None))
 
-    def passes(wait: Task) -> bool:
+    def passes(wait: Gated) -> bool:
+        if isinstance(wait, NotifyWait):
+            notify = wait.notify
+            for queued in notify.pending:
+                visit(queued.stream)
+            had = taken.get((wait.stream.handle, notify.handle), 0)
+            if had >= notified.get(notify.handle, 0) + notify.recorded:
+                return False
+            taken[wait.stream.handle, notify.handle] = had + 1
+            return True
         if not isinstance(wait, EventWait):
             return False
         record = wait.record
@@ -185,7 +236,7 @@ def _opens(target: Task, before: list[Task]) -> bool:
         for index, lane in enumerate(lanes):
             task = heads[index]
             while task is not None:
-                if task.gated and task.closed() and not passes(task):
+                if isinstance(task, Gated) and not task.certain() and not passes(task):
                     break
                 if task is target:
                     return True
@@ -193,6 +244,8 @@ def _opens(target: Task, before: list[Task]) -> bool:
                     done.add(task.number)
                     if isinstance(task, SignalRecord):
                         signalled.add(task.event.handle)
+                elif isinstance(task, NotifyRecord):
+                    notified[task.notify.handle] = notified.get(task.notify.handle, 0) + 1
                 heads[index] = task = next(lane, None)
                 moved = True
     for head in heads:
@@ -221,29 +274,37 @@ class Asap(Schedule):
         queue = task.stream.queue
         queue.append(task)
         if len(queue) == 1:
-            machine = self.machine
-            skip = machine.skip
-            at = machine.now + skip + self.launch
+            at = self.machine.now + self.machine.skip + self.launch
             if task.gated:
                 self._start(task, at)
             else:
                 heappush(self.running, (at + task.cost, number, task))
-            machine.due = self.running[0][0] - skip if self.running else FAR
+            self._set_due()
+
+    def _set_due(self) -> None:
+        due = self.running[0][0] - self.machine.skip if self.running else FAR
+        if self.limits:
+            due = min(due, self._next_limit())
+        self.machine.due = due
 
     def cancel(self, tasks: Sequence[Task]) -> None:
         super().cancel(tasks)
-        self.machine.due = self.running[0][0] - self.machine.skip if self.running else FAR
+        self._set_due()
 
     def _start(self, task: Task, at: int) -> None:
-        if task.gated and task.closed():
+        if task.gated:
             assert isinstance(task, Gated)
-            task.enrol()
-        else:
-            heappush(self.running, (at + task.cost, task.number, task))
+            if task.closed():
+                task.enrol()
+                if task.limit:
+                    self._limit(task, at - self.machine.skip + task.limit)
+                return
+            task.admit(self.machine)
+        heappush(self.running, (at + task.cost, task.number, task))
 
     def opened(self, wait: Gated, at: int) -> None:
         heappush(self.running, (at + wait.cost, wait.number, wait))
-        self.machine.due = self.running[0][0] - self.machine.skip  # what was dropped may have opened it
+        self._set_due()  # what was dropped may have opened it
 
     def _run(self, task: Task, at: int) -> None:
         # _complete, spelled out: this is the hottest path of the machine.
@@ -260,15 +321,25 @@ class Asap(Schedule):
             self._start(queue[0], at)
 
     def advance(self) -> None:
-        machine = self.machine
+        if self.limits:
+            until = self._next_limit()
+            while until <= self.machine.now:
+                self._run_until(until + self.machine.skip)
+                wait = self.limits[0][2]
+                if self.limits[0][0] == until:  # it may have ended by then
+                    heappop(self.limits)
+                    if wait.closed() and not wait.done:
+                        self._expire(wait, until + self.machine.skip)
+                until = self._next_limit()
+        self._run_until(self.machine.now + self.machine.skip)
+        self._set_due()
+
+    def _run_until(self, now: int) -> None:
         running = self.running
-        skip = machine.skip
-        now = machine.now + skip
         while running and running[0][0] <= now:
             at, _, task = heappop(running)
             if not task.done:
                 self._run(task, at)
-        machine.due = running[0][0] - skip if running else FAR
 
     def finish(self, targets: Sequence[Task]) -> bool:
         for target in targets:
@@ -284,7 +355,7 @@ class Asap(Schedule):
                     machine.skip = max(machine.skip, at - machine.now)
                     self._run(task, at)
             done = done and target.done
-        machine.due = running[0][0] - machine.skip if running else FAR
+        self._set_due()
         return done
 
     def _first(self, targets: Sequence[Task]) -> None:
@@ -295,7 +366,7 @@ class Asap(Schedule):
             if not task.done:
                 machine.skip = max(machine.skip, at - machine.now)
                 self._run(task, at)
-        machine.due = running[0][0] - machine.skip if running else FAR
+        self._set_due()
 
     def retire(self, stream: "Stream") -> None:
         if stream.queue and reachable(stream.queue[-1]):

@@ -7,15 +7,17 @@ over.
   The same N gives the same choices for the same calls, whatever the version of Python.
 
 Under both, a task that nobody forced for 100 ms of device time runs by itself, so that a program that spins on
-memory goes on; and work that is queued when its context or device goes away is lost, as it may be on a card.
+memory goes on; and work that is queued when its context or device goes away is lost, as it may be on a card. A limit
+ends no wait that would go on if only the schedule let it.
 """
 
 from collections import deque
 from collections.abc import Sequence
+from heapq import heappop
 from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.schedule import FAR, Asap, Schedule, reachable
-from cannery.runtime.tasks import EventWait, Gated, Task
+from cannery.runtime.tasks import Gated, Task
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -42,6 +44,8 @@ class Serial(Schedule):
         task.done = False
         task.stream.queue.append(task)
         self.aging.append((self.machine.now + self.machine.skip + PATIENCE, task))
+        if task.gated and len(task.stream.queue) == 1:
+            self._start(task, self.machine.now + self.machine.skip)
         self._catch_up()
 
     def advance(self) -> None:
@@ -52,6 +56,20 @@ class Serial(Schedule):
                 task.stream.released = task.number
                 if task.stream not in self.overdue:
                     self.overdue.append(task.stream)
+        self._catch_up()
+        if self.limits:
+            while self._next_limit() <= self.machine.now:
+                self._end_by_limit(heappop(self.limits)[2])
+
+    def _start(self, task: Task, at: int) -> None:
+        if isinstance(task, Gated) and task.limit:
+            self._limit(task, at - self.machine.skip + task.limit)
+
+    def _end_by_limit(self, wait: Gated) -> None:
+        if not wait.closed() or reachable(wait):
+            self._limit(wait, self.machine.now + PATIENCE)
+        else:
+            self._expire(wait, self.machine.now + self.machine.skip)
         self._catch_up()
 
     def opened(self, wait: Gated, at: int) -> None:
@@ -73,7 +91,11 @@ class Serial(Schedule):
 
     def _run(self, task: Task) -> None:
         self.machine.skip += task.cost
-        self._complete(task, self.machine.now + self.machine.skip)
+        at = self.machine.now + self.machine.skip
+        queue = task.stream.queue
+        self._complete(task, at)
+        if queue and queue[0].gated:
+            self._start(queue[0], at)
 
     def _catch_up(self) -> None:
         """Run what is overdue and can run; set ``machine.due``."""
@@ -88,7 +110,10 @@ class Serial(Schedule):
             self.overdue = [s for s in self.overdue if s.queue and s.queue[0].number <= s.released]
         while self.aging and self.aging[0][1].done:
             self.aging.popleft()
-        self.machine.due = self.aging[0][0] - self.machine.skip if self.aging else FAR
+        due = self.aging[0][0] - self.machine.skip if self.aging else FAR
+        if self.limits:
+            due = min(due, self._next_limit())
+        self.machine.due = due
 
 
 class Late(Serial):
@@ -126,15 +151,11 @@ def _next_step(target: Task) -> Task | None:
         if target.stream.handle in seen:
             return None
         seen.add(target.stream.handle)
-        if not isinstance(head, EventWait):
+        assert isinstance(head, Gated)
+        opener = head.opener(reachable)
+        if opener is None:
             return None
-        if head.record is not None:
-            target = head.record
-        else:
-            candidates = [record for record in head.event.pending if reachable(record)]
-            if not candidates:
-                return None
-            target = candidates[0]
+        target = opener
 
 
 class Seeded(Serial):

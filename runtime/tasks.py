@@ -1,14 +1,20 @@
 """Tasks: what sits in a stream.
 
 A task has a cost in nanoseconds and takes effect when it completes. Two flags spare the schedule most calls:
-``gated`` tasks may have to wait for a task of another stream, ``inert`` ones have no effect. What uses an object that
-was destroyed meanwhile keeps it until it is done (semantics.md 1.6).
+``gated`` tasks (:class:`Gated`) may have to wait for a task of another stream, ``inert`` ones have no effect. What uses
+an object that was destroyed meanwhile keeps it until it is done (semantics.md 1.6).
 """
 
+from collections.abc import Callable
 from copy import copy
 from typing import TYPE_CHECKING, ClassVar
 
-from cannery.runtime.errors import ACL_ERROR_RT_INTERNAL_ERROR, ACL_ERROR_RT_SYS_DMA, Refused
+from cannery.runtime.errors import (
+    ACL_ERROR_RT_INTERNAL_ERROR,
+    ACL_ERROR_RT_SYS_DMA,
+    ACL_ERROR_RT_TASK_TIMEOUT,
+    Refused,
+)
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -50,15 +56,39 @@ class Task:
 
 
 class Gated(Task):
-    """A task that may have to wait for something that happens outside of its stream."""
+    """A task that holds its stream until something else happened: its gate opens. From then on it runs as others do.
+
+    ``limit``: so many nanoseconds after it came to the head of its stream, in real time, it fails with 107020 if its
+    gate is still closed (0: never). What has one takes a slot for it.
+    """
 
     __slots__ = ()
 
     gated = True
+    limit: int = 0
+
+    def certain(self) -> bool:
+        """Whether the gate is open, and nothing can close it before the task comes to it."""
+        return not self.closed()
+
+    def admit(self, machine: "Machine") -> None:
+        """The gate is open, and the task begins: take what only one can have."""
 
     def enrol(self) -> None:
-        """It became the head of its stream and is closed: ask to be told when it opens."""
+        """Ask to be told (``Schedule.opened``) when the gate opens."""
         raise NotImplementedError
+
+    def opener(self, reachable: Callable[[Task], bool]) -> Task | None:
+        """For a closed gate: a queued task that opens it, and that completes without a further action of the host."""
+        raise NotImplementedError
+
+    def expired(self) -> Refused:
+        """The failure that the limit means (semantics.md 1.9, 2)."""
+        return Refused(
+            ACL_ERROR_RT_TASK_TIMEOUT,
+            "the {} on the stream {:#x} ended by its limit of {} s, in which nothing released it",
+            self.what, self.stream.handle, self.limit // 1_000_000_000,
+        )  # fmt: skip
 
     def before(self) -> Task | None:
         """For a closed gate that only the host can open: what has to run first, so that the host can."""
@@ -76,7 +106,7 @@ class Record(Task):
 
     what = "event record"
 
-    waiters: "list[EventWait]"
+    waiters: "list[Gated]"
 
     def effect(self, machine: "Machine") -> Refused | None:
         waiters = self.waiters
@@ -96,7 +126,7 @@ class Record(Task):
         made.cost = self.cost
         return made
 
-    def enrol(self, waiter: "EventWait") -> None:
+    def enrol(self, waiter: "Gated") -> None:
         """Tell ``waiter`` when this record is done."""
         if self.inert:
             self.inert = False
@@ -160,11 +190,25 @@ class EventWait(Gated):
         else:
             self.record.enrol(self)
 
+    def opener(self, reachable: Callable[[Task], bool]) -> Task | None:
+        if self.record is not None:
+            return self.record
+        for record in self.event.pending:
+            if reachable(record):
+                return record
+        return None
+
     def dropped(self, machine: "Machine") -> None:
         record = self.record
         waiters = self.event.waiters if record is None else [] if record.inert else record.waiters
         if self in waiters:
             waiters.remove(self)
+
+
+class LimitedEventWait(EventWait):
+    """A wait for an event that has a limit."""
+
+    __slots__ = ("limit",)
 
 
 class Copy(Task):
