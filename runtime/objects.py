@@ -35,10 +35,11 @@ class Process:
     """What belongs to the process as a whole.
 
     ``references`` counts aclInit. ``configuration`` is the content of the first one, which later ones have to repeat.
-    ``messages`` is where failures of all threads go when the configuration says so, else None.
+    ``messages`` is where failures of all threads go when the configuration says so, else None. ``wait_limit``: the
+    limit in ns of event waits that have none of their own, 0 for none (semantics.md 1.11).
     """
 
-    __slots__ = ("configuration", "default_device", "finalised", "messages", "references")
+    __slots__ = ("configuration", "default_device", "finalised", "messages", "references", "wait_limit")
 
     def __init__(self) -> None:
         self.references = 0
@@ -46,6 +47,7 @@ class Process:
         self.configuration: bytes | None = None
         self.default_device: Device | None = None
         self.messages: deque[Message] | None = None
+        self.wait_limit = 0
 
 
 class Thread:

@@ -32,6 +32,7 @@ class Profile(NamedTuple):
     ipc_events: bool
     cross_device_waits: bool  # else such a wait does nothing
     notify_waits_in_hardware: bool  # then 0xFFFFFFFF is no limit, and not the process's
+    other_servers: bool  # notifies can be shared with them
     unsigned_elapsed: bool  # of events that are in reversed order or not finished
     snapshot: bool
     run_mode: int

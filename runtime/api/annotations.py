@@ -10,6 +10,7 @@ from typing import Final
 
 from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
 from cannery.runtime.api.memory import MEMORY
+from cannery.runtime.api.notifies import NOTIFIES
 from cannery.runtime.api.roles import (
     CreatedHandle,
     CString,
@@ -164,4 +165,5 @@ ANNOTATIONS: Final = (
         args=Raw(),
     ),
     *MEMORY,
+    *NOTIFIES,
 )

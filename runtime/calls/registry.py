@@ -10,16 +10,20 @@ if TYPE_CHECKING:
     from cannery.runtime.objects import Thread
 
 HANDLERS: Final[dict[str, Callable[..., Any]]] = {}
+EVERYWHERE: Final[set[str]] = set()
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def call(name: str) -> Callable[[_F], _F]:
-    """Register a function as the handler of the C function ``name``."""
+def call(name: str, everywhere: bool = False) -> Callable[[_F], _F]:
+    """Register a function as the handler of the C function ``name``. ``everywhere``: also for products that do not have
+    it, which the handler itself refuses."""
 
     def register(handler: _F) -> _F:
         assert name not in HANDLERS, name
         HANDLERS[name] = handler
+        if everywhere:
+            EVERYWHERE.add(name)
         return handler
 
     return register

@@ -18,9 +18,10 @@ from cannery.runtime.calls import (
     events,
     initialisation,
     memory,
+    notifies,
     streams,
 )
-from cannery.runtime.calls.registry import HANDLERS, absent, bound
+from cannery.runtime.calls.registry import EVERYWHERE, HANDLERS, absent, bound
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Handler, Machine
@@ -36,6 +37,7 @@ __all__ = [
     "events",
     "initialisation",
     "memory",
+    "notifies",
     "streams",
 ]
 
@@ -47,7 +49,8 @@ def bind(machine: "Machine") -> "list[Handler | None]":
     handlers: list[Handler | None] = []
     for function in MODEL.functions:
         handler = HANDLERS.get(function.name)
-        if handler is not None and machine.profile.name not in function.products:
+        absent_here = machine.profile.name not in function.products and function.name not in EVERYWHERE
+        if handler is not None and absent_here:
             handler = absent(function.returns)
         handlers.append(None if handler is None else bound(machine, function.name, handler))
     return handlers
