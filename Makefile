@@ -10,7 +10,7 @@ help:
 	@echo 'make demo    record a sample program, show and replay it, and see what a second run does differently'
 	@echo 'make test    run the tests (TESTS="tests/test_elf.py -k static" selects some)'
 	@echo 'make lint    ruff, mypy --strict, checks of generated tables'
-	@echo 'make bench   measure the costs that the README names'
+	@echo 'make bench   measure what Cannery costs, beside other tracers, and write docs/benchmarks.md (a quarter of an hour)'
 	@echo 'make coverage-table   run all tests, count which functions they call, and write docs/coverage.md'
 	@echo 'make installs         install in every supported way with every Python found, and run a program under each'
 	@echo 'make clean   remove what was built'
@@ -29,7 +29,7 @@ lint:
 
 bench:
 	@sh tools/setup/environment.sh $(VENV) bench
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/python -m cannery.tools.bench
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/python -m cannery.tools.bench --docs docs --json build/benchmarks.json
 
 # The same seed gives the same random calls, and so the same counts.
 coverage-table:
