@@ -108,7 +108,7 @@ class ProcessStream:
             yield from self._read(windows, Head(1, 0, 0), tolerant)
             return
         kept = self._from_call(windows, start_call, tolerant)
-        records = self._read({number: windows[number] for number in kept}, None, tolerant)
+        records = self._read({number: windows[number] for number in kept}, None, tolerant, start_call)
         for record in records:
             if isinstance(record, Call | Enter) and record.number >= start_call:
                 yield record
@@ -206,8 +206,11 @@ class ProcessStream:
             found = dict.fromkeys(index.chunks, True) | found
         return dict(sorted(found.items()))
 
-    def _read(self, windows: dict[int, bool], expected: Head | None, tolerant: bool) -> Iterator[Record]:
-        """The records of these windows; ``expected`` is the head that the first must have, where that is known."""
+    def _read(
+        self, windows: dict[int, bool], expected: Head | None, tolerant: bool, start_call: int = 0
+    ) -> Iterator[Record]:
+        """The records of these windows, but for calls before ``start_call``; ``expected`` is the head that the first
+        must have, where that is known."""
         last = max(windows, default=0)
         for number, is_journal in windows.items():
             path = self._folder.label + format.window_name(number, format.JOURNAL if is_journal else format.CHUNK)
@@ -223,7 +226,9 @@ class ProcessStream:
                     return
                 if head.window != number or expected not in (head, None):
                     raise DamagedTrace(path, 0, f"begins as {head}, not as {expected or number}: it belongs elsewhere")
-                expected = yield from read_window(content, head, self._layouts, path, journal=journal)
+                expected = yield from read_window(
+                    content, head, self._layouts, path, journal=journal, start_call=start_call
+                )
             except DamagedTrace as damage:
                 if not tolerant:
                     raise

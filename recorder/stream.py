@@ -72,11 +72,12 @@ def read_head(content: bytes, path: str, *, journal: bool) -> Head | None:
 
 
 def read_window(
-    content: bytes, head: Head, layouts: Sequence[Layout], path: str, *, journal: bool
+    content: bytes, head: Head, layouts: Sequence[Layout], path: str, *, journal: bool, start_call: int = 0
 ) -> Generator[Record, None, Head]:
     """The records of a window after its head; at the end, the head that the next window has to have.
 
-    ``journal``: a zero byte ends the records, not the end of the bytes alone.
+    ``journal``: a zero byte ends the records, not the end of the bytes alone. Calls before number ``start_call`` that
+    ended at once are passed over, which takes a fifth of the time.
 
     Raises:
         DamagedTrace: with the offset in the window's bytes; what stands before it was yielded.
@@ -99,6 +100,11 @@ def read_window(
             if kind >= 0:
                 if kind >= count:
                     raise ValueError(f"a call of function {kind}, which is not in the schema")
+                if number < start_call and row[2].__class__ is int:
+                    time += row[2]
+                    number += 1
+                    ahead, row = (), None
+                    continue
                 name, ins_end, outs_end, _ = layouts[kind]
                 _, thread, elapsed, ret = row[:4]
                 if len(row) < outs_end or thread.__class__ is not int or elapsed.__class__ is not int:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from cannery.recorder import format
 from cannery.recorder.format import DamagedTrace
@@ -36,6 +37,16 @@ def test_a_window_is_read_without_those_before_it(first: list[Record], second: l
         head: Head = end.value
     shifted = [_shift(record, head) for record in second]
     assert read(window(shifted, head)) == shifted
+
+
+@given(streams(), st.integers(0, 13))
+def test_what_is_passed_over_on_the_way_to_a_call_changes_nothing_behind_it(records: list[Record], start: int) -> None:
+    many = tuple(Effect("read", True, Payload(8, None, struct.pack("<Q", n))) for n in range(1025))
+    first = Call(0, 1, 9, "nothing", None, (), (), many)
+    records = [first, *(_shift(record, Head(1, 1, 9)) for record in records)]
+    steps = read_window(window(records), Head(1, 0, 0), LAYOUTS, "w", journal=False, start_call=start)
+    passed = [each for each in records if isinstance(each, Call) and each.supported and each.number < start]
+    assert list(steps) == [record for record in records if record not in passed]
 
 
 def _shift(record: Any, head: Head) -> Any:
