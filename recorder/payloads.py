@@ -24,9 +24,10 @@ CopyChunk: TypeAlias = Callable[[int, int], bool]
 """Copy ``size`` bytes at ``offset`` of the payload: ``(offset, size) -> False: the host range is not accessible``."""
 
 CHUNK: Final = 256 << 10  # of a 1 MiB second-level cache: what was just copied is still there to be hashed and written
-_ALLOCATED: Final = (
-    1 << 20
-)  # content from here up is allocated before it is written, which makes writing a third cheaper
+# Results are copied in larger chunks: from here up memcpy writes past the caches, and a result is hashed where it comes
+# from, not where it went. (Copy and hash of 64 MB: 4.7 ms, with CHUNK 5.7; what is given: 4.6 and 4.1.)
+_RESULT_CHUNK: Final = 1 << 20
+_ALLOCATED: Final = 1 << 20  # content from here up is allocated before it is written, which makes that a third cheaper
 _REMEMBERED: Final = 1 << 20  # digests kept to find duplicates; beyond that all are forgotten
 
 _STORED: Final = 0
@@ -105,8 +106,9 @@ class PayloadStore:
             return self._pass_and_store(view, copy)
         hasher = self._hasher
         hasher.reset()
-        for start in range(0, size, CHUNK):
-            part = view[start : start + CHUNK]
+        chunk = CHUNK if given else _RESULT_CHUNK
+        for start in range(0, size, chunk):
+            part = view[start : start + chunk]
             if not copy(start, len(part)):
                 return None
             hasher.update(part)
