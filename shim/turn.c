@@ -27,7 +27,7 @@ enum {
     PATIENCE = 60,     /* looks before taking an engine that another thread was using a moment ago: a microsecond */
     CONTENDED = 16,    /* turns without a request of another thread after which nobody need be patient any more */
     ROTATION = 2048,   /* requests after which a parked thread is let in: a few milliseconds of calls */
-    PARKED_NS = 2000000
+    PARKED_NS = 2000000 /* how long a parked thread sleeps before it looks whether anybody is there to let it in */
 };
 
 static const struct cannery_engine *engine;
@@ -264,10 +264,16 @@ static int compete(struct cannery_request *request)
     atomic_fetch_add(&parked_count, 1);
     request->state = CANNERY_PARKED;
     push(&parking, request);
+    uint64_t seen = cannery_turn_count();
     while (atomic_load_explicit(state_of(request), memory_order_acquire) == CANNERY_PARKED) {
         cannery_futex_wait(&request->state, CANNERY_PARKED, cannery_now() + PARKED_NS);
-        if (atomic_load_explicit(state_of(request), memory_order_acquire) != CANNERY_PARKED || !try_take())
+        if (atomic_load_explicit(state_of(request), memory_order_acquire) != CANNERY_PARKED)
+            break;
+        uint64_t turn = cannery_turn_count();
+        if (turn != seen || !try_take()) { /* the engine is in use: its holder will let us in */
+            seen = turn;
             continue;
+        }
         parked = take_all(&parking, parked);
         for (struct cannery_request **at = &parked; *at != NULL; at = &(*at)->next)
             if (*at == request) {
