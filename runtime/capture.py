@@ -333,7 +333,7 @@ def _crossing(machine: "Machine", thread: Thread, event: Event, named: Stream | 
     if not isinstance(lane, CaptureLane):
         raise Refused(
             ACL_ERROR_RT_STREAM_NOT_CAPTURED,
-            "the stream {:#x} is not in capture, and the flag EXTERNAL is for captures; begin one first, or pass flag 0",
+            "the stream {:#x} is not in capture, and the flag EXTERNAL is for captures; begin one, or pass flag 0",
             stream.handle,
         )
     before = lane.graph.external.get(event)
@@ -361,7 +361,7 @@ def _admitted(machine: "Machine", thread: Thread, event: Event, stream: Stream) 
     """The lane of a stream that belongs to the current context.
 
     Raises:
-        Refused: 107002, 207000 for an event that a stream bound by hand cannot have, 107003, or what stopped the context.
+        Refused: 107002, 207000 for an event that a stream bound by hand cannot have, 107003, what stopped the context.
     """
     context = machine.context_of(thread)
     lane = stream.lane
@@ -411,6 +411,10 @@ def _old_mode(event: Event) -> Refused:
         "aclrtCreateEventWithFlag(ACL_EVENT_EXTERNAL)",
         event.handle,
     )
+
+
+def check_suitable(machine: "Machine", stream: Stream) -> None:
+    """Raises 507000: the flags that a stream was made with rule out capture."""
 
 
 def unsuitable(stream: Stream) -> Refused:

@@ -63,9 +63,9 @@ class Graph:
     run. ``streams`` belong to it, newest first; ``heads`` of them begin with a run. ``runs`` are those not over.
     ``callbacks``: functions to run when it is destroyed, with their arguments.
 
-    Of a capture that is open: ``mode`` and the ordinal of its ``thread``; its ``lanes``, the ``origin`` first; ``events``
-    with a record in it; ``external``, which way events cross its border; ``grouping``, the lane with an open task
-    group; ``interrupted``: what went wrong with that; ``broken``: the capture cannot succeed any more.
+    Of a capture that is open: ``mode`` and the ordinal of its ``thread``; its ``lanes``, that where it began first;
+    ``events`` with a record in it; ``external``, which way events cross its border; ``grouping``, the lane with an open
+    task group; ``interrupted``: what went wrong with that; ``broken``: the capture cannot succeed any more.
     """
 
     __slots__ = (
@@ -223,9 +223,20 @@ def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
             run.tasks.append(made)
             queue(made)
     assert graph.end is not None, "checked before"
-    run.record = records[graph.end]
+    run.record = records.get(graph.end) or _never(run)
     queue(run)
     return run
+
+
+def _never(run: Run) -> Record:
+    """The end of a run whose end was bound to a stream that does not run: only aclmdlRIAbort gets there."""
+    end = Record()
+    end.inert = True
+    end.cost = 0
+    end.done = False
+    end.stream = run.stream
+    run.tasks.append(end)
+    return end
 
 
 def leave(machine: "Machine", graph: Graph) -> None:

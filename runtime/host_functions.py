@@ -218,15 +218,22 @@ def unsubscribe(machine: "Machine", stream: "Stream") -> None:
             machine.reports = {name: other for name, other in machine.reports.items() if other is not reports}
 
 
-def launch(machine: "Machine", stream: "Stream", runner: Runner, invoke: Invoke, blocking: bool) -> None:
-    """Queue a function on a stream."""
-    machine.hosted = True
+def launch(machine: "Machine", stream: "Stream", invoke: Invoke, blocking: bool) -> None:
+    """Queue a function on a stream. Who runs it is decided now, if it was not before: the worker of the context.
+
+    Raises:
+        Refused: what has the stream's tasks instead of its queue does not take this one.
+    """
     function = HostFunction()
     function.stream = stream
     function.cost = machine.event_cost
     function.invoke = invoke
-    function.runner = runner
     function.gate = function.made = None
+    machine.schedule.check(function)
+    machine.hosted = True
+    if stream.runner is None:
+        stream.runner = worker_of(machine, stream.context)
+    function.runner = stream.runner
     if not blocking:
         machine.schedule.submit(function)
         return

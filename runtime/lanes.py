@@ -32,12 +32,16 @@ class Lane:
     def bound(self) -> bool:
         return False
 
-    def add(self, machine: "Machine", task: Task) -> None:
-        """Take a task.
+    def check(self, machine: "Machine", task: Task) -> None:
+        """Whether a task can be taken.
 
         Raises:
-            Refused: it cannot be taken. Nothing changed then, but for a capture that broke.
+            Refused: it cannot. Nothing changed then, but for a capture that broke.
         """
+        raise NotImplementedError
+
+    def take(self, task: Task) -> None:
+        """Take a task that passed the check."""
         raise NotImplementedError
 
 
@@ -50,7 +54,7 @@ class InnerLane(Lane):
     def bound(self) -> bool:
         return True
 
-    def add(self, machine: "Machine", task: Task) -> None:
+    def check(self, machine: "Machine", task: Task) -> None:
         raise Refused(
             ACL_ERROR_RT_STREAM_MODEL,
             "the stream {:#x} belongs to a model instance and takes no {}; use a stream of your own",
@@ -82,9 +86,11 @@ class CaptureLane(Lane):
         self.broken = False
         self.group: TaskGroup | None = None
 
-    def add(self, machine: "Machine", task: Task) -> None:
+    def check(self, machine: "Machine", task: Task) -> None:
         graph = self.graph
         self._check_uninterrupted(task)
+        if self.group is not None and not task.grouped:
+            raise not_grouped(task)
         if not self.room:
             try:
                 graph.new_stream(machine)
@@ -92,10 +98,10 @@ class CaptureLane(Lane):
                 self.broken = graph.broken = True
                 raise
             self.room = machine.depth - RESERVED
-        if self.group is not None and not task.grouped:
-            raise not_grouped(task)
+
+    def take(self, task: Task) -> None:
         task.stream = self.stream
-        graph.tasks.append(task)
+        self.graph.tasks.append(task)
         self.last = task
         self.room -= 1
 
@@ -130,7 +136,7 @@ class BoundLane(Lane):
     def bound(self) -> bool:
         return self.graph is not None
 
-    def add(self, machine: "Machine", task: Task) -> None:
+    def check(self, machine: "Machine", task: Task) -> None:
         graph = self.graph
         if graph is not None and graph.built:
             # the reference documents forbid it (aclmdlRIBuildEnd) and do not say what happens
@@ -139,31 +145,34 @@ class BoundLane(Lane):
                 "takes no more tasks",
                 self.stream.handle, graph.handle,
             )  # fmt: skip
+
+    def take(self, task: Task) -> None:
         self.tasks.append(task)
 
 
 class UpdateLane(Lane):
-    """Of a stream between aclmdlRICaptureTaskUpdateBegin and End, where tasks replace those of ``group``. ``behind`` is
-    the lane that the stream had."""
+    """Of a stream between aclmdlRICaptureTaskUpdateBegin and End, where tasks replace those of ``group``; ``updated``
+    of them did. ``behind`` is the lane that the stream had."""
 
-    __slots__ = ("behind", "group")
+    __slots__ = ("behind", "group", "updated")
 
     def __init__(self, group: "TaskGroup", behind: Lane | None) -> None:
         self.group = group
         self.behind = behind
+        self.updated = 0
 
-    def add(self, machine: "Machine", task: Task) -> None:
+    def check(self, machine: "Machine", task: Task) -> None:
         raise not_grouped(task)
 
 
 class TaskGroup:
-    """Tasks of a capture that can be updated later. ``size`` counts them: only kernels can be in one, and there are
-    none of those yet. ``updating``: a stream updates it now."""
+    """Tasks of a capture that can be updated later; it has a handle once it is closed. ``size`` counts the tasks: only
+    kernels can be in one, and there are none of those yet. ``updating``: a stream updates it now."""
 
     __slots__ = ("handle", "size", "updating")
 
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
+    def __init__(self) -> None:
+        self.handle = 0
         self.size = 0
         self.updating = False
 

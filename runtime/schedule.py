@@ -50,7 +50,14 @@ class Schedule:
         if lane is None:
             self.queue(task)
         else:
-            lane.add(self.machine, task)
+            lane.check(self.machine, task)
+            lane.take(task)
+
+    def check(self, task: Task) -> None:
+        """For calls that submit several tasks, or change something else with them: raises what :meth:`submit` would."""
+        lane = task.stream.lane
+        if lane is not None:
+            lane.check(self.machine, task)
 
     def queue(self, task: Task) -> None:
         """Queue a task on its stream, which is known to have no lane."""

@@ -11,8 +11,10 @@ IGNORED = CHANGING | {"known_as", "port", "store", "handlers", "settings", "prof
 ATOMS = (int, float, str, bytes, bool, type(None))
 
 
-def state(machine: Machine) -> Any:
-    """Everything reachable from a machine. Objects that were met before stand as numbers, so sharing counts."""
+def state(machine: Machine, besides: frozenset[str] = frozenset()) -> Any:
+    """Everything reachable from a machine, but attributes ``besides``. Objects that were met before stand as numbers,
+    so sharing counts."""
+    ignored = IGNORED | besides
     known: dict[int, int] = {}
     kept: list[Any] = []
 
@@ -31,7 +33,7 @@ def state(machine: Machine) -> Any:
         kept.append(value)
         names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
         names += list(getattr(value, "__dict__", ()))
-        fields = [(name, walk(getattr(value, name))) for name in sorted(set(names) - IGNORED) if hasattr(value, name)]
+        fields = [(name, walk(getattr(value, name))) for name in sorted(set(names) - ignored) if hasattr(value, name)]
         return (type(value).__name__, fields)
 
     return walk(machine)

@@ -23,10 +23,10 @@ def results() -> Iterator[tuple[str, str]]:
             yield name, f"output {param.name}"
 
 
-def other(value: Any) -> Any:
+def other(value: Any, form: str | None) -> Any:
     """A wire value that is not ``value``, of the same form."""
     if value is None:
-        return 1
+        return (1,) if form is not None and form.startswith("list:") else 1
     if isinstance(value, bytes):
         return value + b"."
     if isinstance(value, tuple):
@@ -66,7 +66,8 @@ def test_an_altered_result_is_found_at_its_call(function: str, what: str) -> Non
     for live, place, record in occurrences(function, what):
         value = value_of(record, what)
         written += value is not None
-        changes = [other(value)] if value is None else [other(value), None]
+        form = next((param.out for param in SCHEMA[function].outputs if what == f"output {param.name}"), None)
+        changes = [other(value, form)] if value is None else [other(value, form), None]
         for change in changes if what != "return value" or not isinstance(value, int) else changes[:1]:
             records = [*live.records[:place], altered(record, what, change), *live.records[place + 1 :]]
             difference = first_difference(live, records)

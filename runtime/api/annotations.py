@@ -9,6 +9,7 @@ its C types imply, and raw pointers.
 from typing import Final
 
 from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
+from cannery.runtime.api.graphs import GRAPHS
 from cannery.runtime.api.memory import MEMORY
 from cannery.runtime.api.notifies import NOTIFIES
 from cannery.runtime.api.roles import (
@@ -166,4 +167,5 @@ ANNOTATIONS: Final = (
     ),
     *MEMORY,
     *NOTIFIES,
+    *GRAPHS,
 )

@@ -24,7 +24,6 @@ from cannery.runtime.host_functions import (
     Worker,
     launch,
     unsubscribe,
-    worker_of,
 )
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.objects import Stream, Thread
@@ -139,8 +138,7 @@ def launch_callback(
     stream = context.default if named is None else named
     if stream.context is not context:
         raise foreign(handle)
-    runner = stream.runner
-    if runner is None:
+    if stream.runner is None:
         raise Refused(
             ACL_ERROR_RT_STREAM_NO_CB_REG,
             "the stream {:#x} is not subscribed, so no thread would run the function; call aclrtSubscribeReport for it "
@@ -148,7 +146,7 @@ def launch_callback(
             stream.handle,
         )
     submission_stream(machine, context, handle, named)
-    launch(machine, stream, runner, Invoke(function, (user_data,), SIGNATURE), block_type == CALLBACK_BLOCK)
+    launch(machine, stream, Invoke(function, (user_data,), SIGNATURE), block_type == CALLBACK_BLOCK)
     return 0
 
 
@@ -164,9 +162,7 @@ def launch_host_func(machine: "Machine", thread: Thread, handle: int, function: 
             named.handle,
         )
     stream = submission_stream(machine, machine.context_of(thread), handle, named)
-    if stream.runner is None:
-        stream.runner = worker_of(machine, stream.context)
-    launch(machine, stream, stream.runner, Invoke(function, (arguments,), SIGNATURE), True)
+    launch(machine, stream, Invoke(function, (arguments,), SIGNATURE), True)
     return 0
 
 

@@ -282,11 +282,19 @@ class Tables:
         )
         return name
 
+    def _number(self, index: int, param: Param) -> str:
+        """An argument as a factor of a count; one that the call reads and writes is behind its pointer."""
+        if not isinstance(param.role, roles.InOutScalar):
+            return f"args[{index}]"
+        target = param.meaning.target
+        assert target is not None, "checked by the role"
+        return f"(args[{index}] == 0 ? 0 : *(const {plain(target)} *)(uintptr_t)args[{index}])"
+
     def _count(self, function: Function, count: Length) -> str:
         """The name of the C function that computes a count from the arguments; none for 1."""
         if count == SINGLE:
             return "NULL"
-        places = {param.name: f"args[{index}]" for index, param in enumerate(function.params)}
+        places = {param.name: self._number(index, param) for index, param in enumerate(function.params)}
         terms = [
             functools.reduce("times({}, {})".format, [places.get(factor, f"{factor}u") for factor in term])
             for term in count.terms

@@ -1,0 +1,121 @@
+"""The roles of functions about model instances and captures (semantics.md 7; see ``annotations.py``)."""
+
+from typing import Final
+
+from cannery.runtime.api.declare import BLOCKS, CONTEXT, call
+from cannery.runtime.api.roles import (
+    OUT,
+    Array,
+    Buffer,
+    CreatedHandle,
+    CString,
+    FunctionPointer,
+    Handle,
+    HandleOut,
+    InOutScalar,
+    OutScalar,
+    ReleasedHandle,
+    Scalar,
+    UserData,
+)
+
+GRAPHS: Final = (
+    call("aclmdlRICaptureBegin", CONTEXT)(
+        stream=Handle("stream"),
+        mode=Scalar("aclmdlRICaptureMode"),
+    ),
+    call("aclmdlRICaptureToModelRIBegin", CONTEXT)(
+        stream=Handle("stream"),
+        modelRI=Handle("model"),
+        mode=Scalar("aclmdlRICaptureMode"),
+    ),
+    call("aclmdlRICaptureEnd", CONTEXT)(
+        stream=Handle("stream"),
+        modelRI=HandleOut("model"),
+    ),
+    call("aclmdlRICaptureGetInfo")(
+        stream=Handle("stream"),
+        status=OutScalar("aclmdlRICaptureStatus"),
+        modelRI=HandleOut("model"),
+    ),
+    call("aclmdlRICaptureThreadExchangeMode", CONTEXT)(
+        mode=InOutScalar("aclmdlRICaptureMode"),
+    ),
+    call("aclmdlRICaptureTaskGrpBegin", CONTEXT)(
+        stream=Handle("stream"),
+    ),
+    call("aclmdlRICaptureTaskGrpEnd", CONTEXT)(
+        stream=Handle("stream"),
+        handle=CreatedHandle("task group"),
+    ),
+    call("aclmdlRICaptureTaskUpdateBegin", CONTEXT)(
+        stream=Handle("stream"),
+        handle=Handle("task group"),
+    ),
+    call("aclmdlRICaptureTaskUpdateEnd", CONTEXT)(
+        stream=Handle("stream"),
+    ),
+    call("aclmdlRIBuildBegin", CONTEXT)(
+        modelRI=CreatedHandle("model"),
+        flag=Scalar("uint32_t"),
+    ),
+    call("aclmdlRIBindStream", CONTEXT)(
+        modelRI=Handle("model"),
+        stream=Handle("stream"),
+        flag=Scalar("uint32_t"),
+    ),
+    call("aclmdlRIUnbindStream", CONTEXT)(
+        modelRI=Handle("model"),
+        stream=Handle("stream"),
+    ),
+    call("aclmdlRIEndTask", CONTEXT)(
+        modelRI=Handle("model"),
+        stream=Handle("stream"),
+    ),
+    call("aclmdlRIBuildEnd", CONTEXT)(
+        modelRI=Handle("model"),
+        reserve=UserData(),
+    ),
+    # Executing waits while the stream is full, or for the end; destroying waits for runs.
+    call("aclmdlRIExecute", BLOCKS, CONTEXT)(
+        modelRI=Handle("model"),
+        timeout=Scalar("int32_t"),
+    ),
+    call("aclmdlRIExecuteAsync", BLOCKS, CONTEXT)(
+        modelRI=Handle("model"),
+        stream=Handle("stream"),
+    ),
+    call("aclmdlRIAbort", CONTEXT)(
+        modelRI=Handle("model"),
+    ),
+    call("aclmdlRIDestroy", BLOCKS, CONTEXT)(
+        modelRI=ReleasedHandle("model"),
+    ),
+    call("aclmdlRIDestroyRegisterCallback")(
+        modelRI=Handle("model"),
+        func=FunctionPointer(),
+        userData=UserData(),
+    ),
+    call("aclmdlRIDestroyUnregisterCallback")(
+        modelRI=Handle("model"),
+        func=FunctionPointer(),
+    ),
+    call("aclmdlRISetName", CONTEXT)(
+        modelRI=Handle("model"),
+        name=CString(),
+    ),
+    call("aclmdlRIGetName", CONTEXT)(
+        modelRI=Handle("model"),
+        maxLen=Scalar("uint32_t"),
+        name=Buffer("maxLen", OUT),
+    ),
+    call("aclmdlRIGetId")(
+        modelRI=Handle("model"),
+        modelRIId=OutScalar("uint32_t"),
+    ),
+    call("aclmdlRIGetStreams", CONTEXT)(
+        modelRI=Handle("model"),
+        streams=Array(Handle("stream"), "numStreams", OUT),
+        numStreams=InOutScalar("uint32_t"),
+    ),
+)

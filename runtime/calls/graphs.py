@@ -1,0 +1,427 @@
+"""Model instances: building by hand, executing, destroying, what they are called (semantics.md 7; graphs.py).
+
+What semantics.md leaves open is that of the reference documents (their chapter on model running instances), then that
+of the reference implementation.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from cannery.runtime import capture, graphs
+from cannery.runtime.calls.registry import call
+from cannery.runtime.calls.streams import submission_stream, synchronize
+from cannery.runtime.errors import (
+    ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY,
+    ACL_ERROR_RT_INTERNAL_ERROR,
+    ACL_ERROR_RT_MODEL_CAPTURED,
+    ACL_ERROR_RT_MODEL_CONTEXT,
+    ACL_ERROR_RT_MODEL_EXECUTE,
+    ACL_ERROR_RT_MODEL_RUNNING,
+    ACL_ERROR_RT_STREAM_MODEL,
+    Refused,
+    foreign,
+    invalid,
+    null,
+    out_of_range,
+    stale,
+    unsupported,
+)
+from cannery.runtime.graphs import Graph
+from cannery.runtime.invoke import Invoke
+from cannery.runtime.lanes import BoundLane
+from cannery.runtime.objects import Context, Stream, Thread
+from cannery.runtime.tasks import Record
+
+if TYPE_CHECKING:
+    from cannery.runtime.machine import Machine
+
+HEAD: Final = 0  # ACL_MODEL_STREAM_FLAG_HEAD
+ACTIVATED: Final = 0x7FFF_FFFF  # ACL_MODEL_STREAM_FLAG_DEFAULT
+DESTROY_WAITS: Final = 10_000  # ms that aclmdlRIDestroy waits for runs (reference implementation)
+LONGEST_NAME: Final = 512
+
+
+def _live(machine: "Machine", handle: int) -> Graph:
+    """Raises 107017."""
+    graph = machine.graphs.get(handle)
+    if graph is None:
+        raise stale("modelRI", handle)
+    return graph
+
+
+def _named(machine: "Machine", handle: int) -> Stream | None:
+    """The stream of that handle, None for null. Raises 107017."""
+    stream = machine.streams.get(handle)
+    if stream is None and handle:
+        raise stale("stream", handle)
+    return stream
+
+
+def _own(machine: "Machine", thread: Thread, graph: Graph) -> Context:
+    """The current context, which the instance belongs to. Raises 107002, 107004."""
+    context = machine.context_of(thread)
+    if graph.context is not context:
+        raise Refused(
+            ACL_ERROR_RT_MODEL_CONTEXT,
+            "the model instance {:#x} belongs to another context than the current one; make its context current first",
+            graph.handle,
+        )
+    return context
+
+
+def _check_by_hand(graph: Graph) -> None:
+    if not graph.by_hand:
+        raise out_of_range(
+            "the model instance {:#x} was captured; this call is for those that aclmdlRIBuildBegin made", graph.handle
+        )
+
+
+# Building.
+
+
+@call("aclmdlRIBuildBegin")
+def build_begin(machine: "Machine", thread: Thread, out: int, flag: int) -> Any:
+    if not out:
+        raise null("modelRI")
+    if flag:
+        raise out_of_range("the argument flag is {:#x}; it is reserved, pass 0", flag)
+    machine.hold()
+    return 0, Graph(machine, machine.context_of(thread), True).handle
+
+
+@call("aclmdlRIBindStream")
+def bind_stream(machine: "Machine", thread: Thread, handle: int, stream_handle: int, flag: int) -> int:
+    if not handle:
+        raise null("modelRI")
+    machine.hold()
+    if flag not in (HEAD, ACTIVATED):
+        raise out_of_range(
+            "the argument flag is {:#x}; pass ACL_MODEL_STREAM_FLAG_HEAD (0) or ACL_MODEL_STREAM_FLAG_DEFAULT "
+            "(0x7fffffff)",
+            flag,
+        )
+    graph = _live(machine, handle)
+    stream = _named(machine, stream_handle)
+    lane = None if stream is None else stream.lane
+    if not isinstance(lane, BoundLane):
+        raise out_of_range(
+            "the argument stream ({:#x}) was not made with ACL_STREAM_PERSISTENT (aclrtCreateStreamWithConfig)",
+            stream_handle,
+        )
+    if lane.graph is not None:
+        raise Refused(
+            ACL_ERROR_RT_STREAM_MODEL,
+            "the stream {:#x} is bound to the model instance {:#x} already; unbind it there first",
+            stream_handle, lane.graph.handle,
+        )  # fmt: skip
+    _check_by_hand(graph)
+    if lane.stream.context.stop_mode:
+        raise unsupported("the stream {:#x} is in a context that stops at failures", stream_handle)
+    _own(machine, thread, graph)
+    if graph.built:
+        raise out_of_range("building of the model instance {:#x} has ended; it takes no more streams", handle)
+    lane.graph = graph
+    lane.head = flag == HEAD
+    graph.streams.insert(0, lane.stream)
+    return 0
+
+
+@call("aclmdlRIUnbindStream")
+def unbind_stream(machine: "Machine", thread: Thread, handle: int, stream_handle: int) -> int:
+    """A built instance goes on without the stream's tasks; those stay with the stream."""
+    if not handle:
+        raise null("modelRI")
+    machine.hold()
+    graph = _live(machine, handle)
+    stream = _named(machine, stream_handle)
+    _check_by_hand(graph)
+    if stream is not None:
+        capture.check_free(machine, stream)
+    _own(machine, thread, graph)
+    lane = None if stream is None else stream.lane
+    if not isinstance(lane, BoundLane) or lane.graph is not graph:
+        raise Refused(
+            ACL_ERROR_RT_STREAM_MODEL,
+            "the argument stream ({:#x}) is not bound to the model instance {:#x}",
+            stream_handle, handle,
+        )  # fmt: skip
+    lane.graph = None
+    graph.streams.remove(lane.stream)
+    graph.heads = [head for head in graph.heads if head is not stream]
+    graph.tasks = [task for task in graph.tasks if task.stream is not stream]
+    return 0
+
+
+@call("aclmdlRIEndTask")
+def end_task(machine: "Machine", thread: Thread, handle: int, stream_handle: int) -> int:
+    """The first end counts."""
+    if not handle:
+        raise null("modelRI")
+    machine.hold()
+    graph = _live(machine, handle)
+    stream = _named(machine, stream_handle)
+    _check_by_hand(graph)
+    if stream is not None:
+        capture.check_free(machine, stream)
+    context = machine.context_of(thread)
+    if stream is not None and stream.context is not context:
+        raise foreign(stream_handle)
+    _own(machine, thread, graph)
+    lane = None if stream is None else stream.lane
+    if stream is None or not isinstance(lane, BoundLane) or lane.graph is not graph:
+        raise Refused(
+            ACL_ERROR_RT_INTERNAL_ERROR,
+            "the argument stream ({:#x}) is not bound to the model instance {:#x}; bind it first (aclmdlRIBindStream)",
+            stream_handle, handle,
+        )  # fmt: skip
+    end = Record()
+    end.inert = True
+    end.cost = 0
+    end.stream = stream
+    machine.schedule.submit(end)
+    graph.end = graph.end or end
+    return 0
+
+
+@call("aclmdlRIBuildEnd")
+def build_end(machine: "Machine", thread: Thread, handle: int, reserve: int) -> int:
+    if not handle:
+        raise null("modelRI")
+    if reserve:
+        raise invalid("the argument reserve is not null; it is reserved, pass null")
+    machine.hold()
+    graph = _live(machine, handle)
+    _check_by_hand(graph)
+    _own(machine, thread, graph)
+    if graph.built:
+        raise Refused(
+            ACL_ERROR_RT_INTERNAL_ERROR, "building of the model instance {:#x} has ended already; end it once", handle
+        )
+    if not graph.streams:
+        raise Refused(
+            ACL_ERROR_RT_STREAM_MODEL,
+            "no stream is bound to the model instance {:#x}; bind one first (aclmdlRIBindStream)",
+            handle,
+        )
+    if graph.end is None:
+        raise Refused(
+            ACL_ERROR_RT_MODEL_EXECUTE,
+            "no stream of the model instance {:#x} has its end; call aclmdlRIEndTask first",
+            handle,
+        )
+    for stream in reversed(graph.streams):
+        lane = stream.lane
+        assert isinstance(lane, BoundLane)
+        if lane.head:
+            graph.heads.append(stream)
+            graph.tasks += lane.tasks
+    graph.built = True
+    return 0
+
+
+# Executing.
+
+
+def _check_ready(graph: Graph) -> None:
+    if graph.capturing:
+        raise _captured(graph)
+    if not graph.built:
+        raise Refused(
+            ACL_ERROR_RT_MODEL_EXECUTE,
+            "the model instance {:#x} is still being built; call aclmdlRIBuildEnd first",
+            graph.handle,
+        )
+
+
+def _captured(graph: Graph) -> Refused:
+    return Refused(
+        ACL_ERROR_RT_MODEL_CAPTURED,
+        "the model instance {:#x} is still being captured; call aclmdlRICaptureEnd first",
+        graph.handle,
+    )
+
+
+@call("aclmdlRIExecute")
+def execute(machine: "Machine", thread: Thread, handle: int, timeout: int) -> Any:
+    """On the default stream, and waits for all that is queued there. What ran out of time goes on."""
+    if not handle:
+        raise null("modelRI")
+    machine.hold()
+    graph = _live(machine, handle)
+    if timeout < -1 or not timeout:
+        raise out_of_range("the argument timeout is {}; pass -1 for no limit, or milliseconds above 0", timeout)
+    if not graph.by_hand:
+        raise out_of_range(
+            "the model instance {:#x} was captured, and can only be executed by aclmdlRIExecuteAsync", handle
+        )
+    context = _own(machine, thread, graph)
+    _check_ready(graph)
+    stream = submission_stream(machine, context, 0, None)
+    graphs.launch(machine, graph, stream)
+    return synchronize(machine, thread, "aclmdlRIExecute", stream, timeout)
+
+
+@call("aclmdlRIExecuteAsync")
+def execute_async(machine: "Machine", thread: Thread, handle: int, stream_handle: int) -> int:
+    if not handle:
+        raise null("modelRI")
+    machine.hold()
+    graph = _live(machine, handle)
+    named = _named(machine, stream_handle)
+    lane = None if named is None else named.lane
+    if named is not None and lane is not None:
+        capture.check_free(machine, named)
+        if lane.bound or isinstance(lane, BoundLane):
+            raise out_of_range(
+                "the argument stream ({:#x}) is for the tasks of a model instance, and cannot execute one",
+                stream_handle,
+            )
+    context = _own(machine, thread, graph)
+    _check_ready(graph)
+    stream = submission_stream(machine, context, stream_handle, named)
+    graphs.launch(machine, graph, stream)
+    return 0
+
+
+@call("aclmdlRIAbort")
+def abort(machine: "Machine", thread: Thread, handle: int) -> int:
+    """Ends the runs of an instance: what they did not do yet is left undone, and their streams answer 507023."""
+    machine.hold()
+    if not handle:
+        raise out_of_range("the argument modelRI is null; pass the instance that is to be stopped")
+    graph = _live(machine, handle)
+    _own(machine, thread, graph)
+    if not graph.by_hand:
+        raise unsupported("the model instance {:#x} was captured, and such cannot be stopped", handle)
+    for run in graph.runs:
+        run.aborted = True
+    machine.schedule.cancel([task for run in graph.runs for task in run.tasks])
+    return 0
+
+
+@call("aclmdlRIDestroy")
+def destroy(machine: "Machine", thread: Thread, handle: int) -> Any:
+    """Waits some time for runs that are not over, and runs the functions that were registered for this."""
+    if not handle:
+        raise null("modelRI")
+    machine.hold()
+    graph = _live(machine, handle)
+    _own(machine, thread, graph)
+    if graph.capturing:
+        raise _captured(graph)
+    if not graph.runs:
+        return _destroyed(machine, thread, graph)
+    running = Refused(
+        ACL_ERROR_RT_MODEL_RUNNING,
+        "the model instance {:#x} is still running after {} ms; synchronise the stream that executes it first",
+        handle, DESTROY_WAITS,
+    )  # fmt: skip
+    return machine.wait(
+        thread, "aclmdlRIDestroy", graph.runs[:], lambda: _destroyed(machine, thread, graph), DESTROY_WAITS, running
+    )
+
+
+def _destroyed(machine: "Machine", thread: Thread, graph: Graph) -> Any:
+    if machine.graphs.get(graph.handle) is not graph:
+        return 0  # another thread destroyed it meanwhile, or its context went away
+    graphs.close(machine, graph)
+    return _run_callbacks(machine, thread, [*graph.callbacks.items()])
+
+
+def _run_callbacks(machine: "Machine", thread: Thread, left: list[tuple[int, int]]) -> Any:
+    if not left:
+        return 0
+    function, data = left.pop(0)
+    invoke = Invoke(function, (data,), "void(ptr)")
+    return machine.invoke(thread, "aclmdlRIDestroy", invoke, lambda value: _run_callbacks(machine, thread, left))
+
+
+@call("aclmdlRIDestroyRegisterCallback")
+def register_callback(machine: "Machine", thread: Thread, handle: int, function: int, data: int) -> int:
+    graph = _for_callback(machine, handle, function)
+    if function in graph.callbacks:
+        raise out_of_range("the argument func is registered for the model instance {:#x} already", handle)
+    graph.callbacks[function] = data
+    return 0
+
+
+@call("aclmdlRIDestroyUnregisterCallback")
+def unregister_callback(machine: "Machine", thread: Thread, handle: int, function: int) -> int:
+    graph = _for_callback(machine, handle, function)
+    if function not in graph.callbacks:
+        raise out_of_range("the argument func is not registered for the model instance {:#x}", handle)
+    del graph.callbacks[function]
+    return 0
+
+
+def _for_callback(machine: "Machine", handle: int, function: int) -> Graph:
+    if not handle:
+        raise out_of_range("the argument modelRI is null; pass a model instance")
+    graph = _live(machine, handle)
+    if not function:
+        raise out_of_range("the argument func is null; pass a function")
+    return graph
+
+
+# What an instance is called, and what belongs to it.
+
+
+@call("aclmdlRISetName")
+def set_name(machine: "Machine", thread: Thread, handle: int, name: bytes | None) -> int:
+    if not handle:
+        raise null("modelRI")
+    if name is None:
+        raise null("name")
+    graph = _live(machine, handle)
+    _own(machine, thread, graph)
+    graph.name = name
+    return 0
+
+
+@call("aclmdlRIGetName")
+def get_name(machine: "Machine", thread: Thread, handle: int, room: int, out: int) -> Any:
+    """The document cuts names off after 512 bytes; the implementation refuses room that is too small."""
+    if not handle:
+        raise null("modelRI")
+    if not out:
+        raise null("name")
+    graph = _live(machine, handle)
+    if not room:
+        raise out_of_range("the argument maxLen is 0; pass the size of name")
+    _own(machine, thread, graph)
+    text = graph.name[:LONGEST_NAME] + b"\0"
+    if len(text) > room:
+        raise Refused(
+            ACL_ERROR_RT_INTERNAL_ERROR,
+            "the argument maxLen is {}, but the name of the model instance {:#x} needs {} bytes",
+            room, handle, len(text),
+        )  # fmt: skip
+    return 0, text
+
+
+@call("aclmdlRIGetId")
+def get_id(machine: "Machine", thread: Thread, handle: int, out: int) -> Any:
+    if not handle:
+        raise null("modelRI")
+    if not out:
+        raise null("modelRIId")
+    return 0, _live(machine, handle).number
+
+
+@call("aclmdlRIGetStreams")
+def get_streams(machine: "Machine", thread: Thread, handle: int, out: int, room: int | None) -> Any:
+    if room is None:
+        raise out_of_range("the argument numStreams is null; pass the size of streams, or a number to be written")
+    if not handle:
+        raise out_of_range("the argument modelRI is null; pass a model instance")
+    graph = _live(machine, handle)
+    _own(machine, thread, graph)
+    handles = [stream.handle for stream in graph.streams]
+    if not out:
+        return 0, None, len(handles)
+    if room < len(handles):
+        raise Refused(
+            ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY,
+            "the argument numStreams is {}, but the model instance {:#x} has {} streams; ask for their number first",
+            room, handle, len(handles),
+        )  # fmt: skip
+    return 0, tuple(handles), len(handles)
