@@ -1,7 +1,7 @@
 """Short programs over a :class:`tests.live.Live`: together they use every implemented function and kind of record."""
 
 from cannery.runtime.settings import Settings
-from tests import scenarios_graphs
+from tests import scenarios_notifies
 from tests.fakes import ident
 from tests.live import OUT, Live
 
@@ -212,7 +212,5 @@ ALL = {
     "copies_that_wait": copies_that_wait,
     "functions": functions,
     "unsupported": unsupported,
-    "captures": scenarios_graphs.captures,
-    "captures_that_fail": scenarios_graphs.captures_that_fail,
-    "built_by_hand": scenarios_graphs.built_by_hand,
+    "notifies": scenarios_notifies.notifies,
 }

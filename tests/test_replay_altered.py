@@ -20,7 +20,8 @@ def results() -> Iterator[tuple[str, str]]:
     for name in IMPLEMENTED:
         yield name, "return value"
         for param in SCHEMA[name].outputs:
-            yield name, f"output {param.name}"
+            if name != "aclrtNotifyImportByKey":  # nothing can be imported yet
+                yield name, f"output {param.name}"
 
 
 def other(value: Any, form: str | None) -> Any:

@@ -75,6 +75,12 @@ class Program:
                 args.append(None)
             elif param.into == "token":
                 args.append(ident(pick % 4) if param.role == "thread_id" else pick % 5)
+            elif param.into == "list:handle":
+                args.append(None if pick == 13 else (self.handles[pick % len(self.handles)],))
+            elif param.into == "list:number":
+                args.append(None if pick == 13 else (number,))
+            elif param.into == "list:plain":  # servers, each with a list of processes
+                args.append(None if pick == 13 else ((number, (pick,), 1),))
             else:
                 args.append(size if param.ctype == "size_t" else number)
         reply = self.live.call(form.name, *args, thread=thread, after=1 + picks[0] * 500)
