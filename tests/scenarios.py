@@ -1,7 +1,7 @@
 """Short programs over a :class:`tests.live.Live`: together they use every implemented function and kind of record."""
 
 from cannery.runtime.settings import Settings
-from tests import scenarios_notifies
+from tests import scenarios_graphs, scenarios_notifies
 from tests.fakes import ident
 from tests.live import OUT, Live
 
@@ -213,4 +213,7 @@ ALL = {
     "functions": functions,
     "unsupported": unsupported,
     "notifies": scenarios_notifies.notifies,
+    "captures": scenarios_graphs.captures,
+    "captures_that_fail": scenarios_graphs.captures_that_fail,
+    "built_by_hand": scenarios_graphs.built_by_hand,
 }
