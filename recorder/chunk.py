@@ -21,7 +21,8 @@ _MAX_THREADS: Final = 4096
 
 
 class Summary(NamedTuple):
-    """What a window has. ``threads`` is None where there are too many to list."""
+    """What a window has. ``threads`` is None where there are too many to list. ``running``: how many functions of the
+    program were asked for in it, less those that returned in it."""
 
     records: int
     calls: int
@@ -29,6 +30,7 @@ class Summary(NamedTuple):
     first_call: int
     time: int
     last_time: int
+    running: int
     threads: tuple[int, ...] | None
     stopped: str | None = None
 
@@ -37,7 +39,7 @@ class Summary(NamedTuple):
         """Raises DamagedTrace."""
         try:
             summary = cls(**{name: sheet.get(name) for name in cls._fields})  # type: ignore[arg-type]
-            numbers = (*summary[:6], *(summary.threads or ()))
+            numbers = (*summary[:7], *(summary.threads or ()))
             fits = all(isinstance(value, int) for value in numbers) and isinstance(summary.stopped, str | None)
         except TypeError:
             fits = False
@@ -62,7 +64,7 @@ def summarise(
     head = read_head(content, path, journal=journal)
     if head is None:
         return None
-    records = calls = failures = 0
+    records = calls = failures = running = 0
     threads: set[int] = set()
     stopped: str | None = None
     steps = read_window(content, head, layouts, path, journal=journal)
@@ -77,6 +79,7 @@ def summarise(
             calls += 1
         if isinstance(record, Call | Exit) and record.ret != 0 and record.function in failing:
             failures += 1
+        running += isinstance(record, Invoke) - isinstance(record, Returned | Errand)
         if isinstance(record, Call | Enter | Exit | Expire | Returned | ThreadEnd):
             threads.add(record.thread)
         elif isinstance(record, Note) and record.topic == STOPPED_TOPIC:
@@ -84,7 +87,8 @@ def summarise(
         else:
             assert isinstance(record, Pace | Invoke | Errand | Note)
     listed = tuple(sorted(threads)) if len(threads) <= _MAX_THREADS else None
-    return head, Summary(records, calls, failures, head.call, head.time, following.time, listed, stopped), following
+    times = head.time, following.time
+    return head, Summary(records, calls, failures, head.call, *times, running, listed, stopped), following
 
 
 def pack_chunk(content: bytes, summary: Summary) -> bytes:

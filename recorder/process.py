@@ -23,8 +23,9 @@ _HEADER_KEYS: Final = {"settings": dict, "start": int, "device_base": int, "devi
 
 
 class Counts(NamedTuple):
-    """Totals of a stream. Times are nanoseconds since it began, ``size`` the bytes of its files; ``stopped`` is the
-    reason why recording ended before the process, if it did."""
+    """Totals of a stream. Times are nanoseconds since it began, ``size`` the bytes of its files; ``running`` is how
+    many functions of the program had not returned at its end; ``stopped`` the reason why recording ended before the
+    process, if it did."""
 
     calls: int
     records: int
@@ -33,6 +34,7 @@ class Counts(NamedTuple):
     size: int
     first_time: int
     last_time: int
+    running: int
     stopped: str | None
 
 
@@ -146,6 +148,7 @@ class ProcessStream:
             sum(self._folder.size(name) or 0 for name in self._folder.names()),
             min((summary.time for summary in summaries), default=0),
             max((summary.last_time for summary in summaries), default=0),
+            sum(summary.running for summary in summaries),
             next((summary.stopped for summary in summaries if summary.stopped is not None), None),
         )
 

@@ -82,7 +82,3 @@ class OpenCalls:
             call.pending = None
             call.reply = reply
             self.outcomes.append(Outcome(call, None))
-
-    def entered(self) -> list[Enter]:
-        """The calls that are open, by thread."""
-        return [call.enter for calls in self._threads.values() for call in calls]

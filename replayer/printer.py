@@ -6,15 +6,15 @@ the bundle, so that an old trace prints in a newer version. How a value is writt
     stream#5          handle: kind and ordinal of the object, the same in every run
     d+0x200           device address, as offset from the start of device memory
     h3+0x10           host address: region and offset
+    function#2, id#1  a function of the program, what it calls a thread: numbered as they are first named
     -> value          what an output parameter received
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from importlib import resources
 from typing import Any, Final
 
-from cannery.recorder.process import InFlight
 from cannery.recorder.records import (
     Call,
     Effect,
@@ -146,6 +146,8 @@ class Printer:
         if form.startswith(LIST):
             element = self._show(form.removeprefix(LIST), param)
             return lambda values: _list(values, element)
+        if form == "token":
+            return _token_show("id" if param.role == "thread_id" else "function")
         if form == "handle":
             return _handle_show(param.kind or param.ctype.replace("const ", "").rstrip("* "))
         if form == "number":
@@ -184,6 +186,10 @@ def _handle_show(kind: str) -> Show:
         return f"{kind}#{value}" if value else "null"
 
     return show
+
+
+def _token_show(kind: str) -> Show:
+    return lambda value: f"{kind}#{value}" if value else "null"
 
 
 def _number_show(names: dict[int, str]) -> Show:
@@ -246,11 +252,11 @@ def _plain(value: Any) -> str:
     return json.dumps(value, default=str, ensure_ascii=False)
 
 
-_SHOWS: Final[dict[str, Show]] = {"address": _address, "bytes": _bytes, "raw": _raw, "flag": _flag, "token": _flag}
+_SHOWS: Final[dict[str, Show]] = {"address": _address, "bytes": _bytes, "raw": _raw, "flag": _flag}
 
 
 def _invoked(record: Invoke) -> str:
-    """``function#3(set, 5)``: functions of the program are numbered in the order in which they were first named."""
+    """``function#3(set, 5)``"""
     arguments = ", ".join(_flag(value) if isinstance(value, bool) else _plain(value) for value in record.args)
     return f"function#{record.function}({arguments})"
 
@@ -280,15 +286,3 @@ def payload_text(payload: Payload) -> str:
     if payload.content is not None:
         return f"{payload.size} 0x{payload.content.hex()}"
     return f"{payload.size} {payload.digest.hex()[:16]}" if payload.digest is not None else f"{payload.size}"
-
-
-def in_flight_lines(printer: Printer, slots: Iterable[InFlight], waiting: Collection[Enter]) -> list[str]:
-    """The calls that had not returned when the recording ended: those that wait, then those seen in their slots."""
-    lines = [printer.line(enter) for enter in waiting]
-    threads = {enter.thread for enter in waiting}
-    for call in slots:
-        if call.thread not in threads:
-            pairs = zip(call.function.params, call.args, strict=False)
-            args = ", ".join(f"{param.name}={value:#x}" for param, value in pairs)
-            lines.append(f"T{call.thread} {call.function.name}({args})")
-    return lines

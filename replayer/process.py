@@ -6,8 +6,6 @@ from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
 from cannery.recorder.format import TraceError
 from cannery.recorder.process import ProcessStream
-from cannery.recorder.records import Enter
-from cannery.replayer.printer import in_flight_lines
 from cannery.replayer.replay import Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
@@ -45,10 +43,9 @@ def replay_process(
     in_flight = stream.inflight()
     complete = True
     damage: str | None = None
-    waiting: list[Enter] = []
     try:
         replay.run(stream.records())
-        waiting = replay.finish(finished=not in_flight)
+        replay.finish(finished=not in_flight)
     except Stop:
         complete = False
     except WireError as error:
@@ -58,7 +55,7 @@ def replay_process(
         damage = f"call #{replay.calls}: the machine cannot execute it ({error})"
     except TraceError as error:
         damage = str(error)
-    lines = in_flight_lines(replay.compared.printer, in_flight, waiting)
+    lines = replay.unfinished.lines(replay.compared.printer, in_flight)
     return _result(bundle, stream, replay, tuple(lines), complete, damage)
 
 

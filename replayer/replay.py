@@ -33,6 +33,7 @@ from cannery.replayer.identity import IdentityWire
 from cannery.replayer.opened import OpenCall, OpenCalls, Outcome
 from cannery.replayer.port import ReplayPort
 from cannery.replayer.report import RETURNS
+from cannery.replayer.unfinished import Unfinished
 from cannery.runtime import invoke
 from cannery.runtime.api import MODEL
 from cannery.runtime.machine import Machine, Wait
@@ -85,6 +86,7 @@ class Replay:
         self._start = start
         self._steps: dict[str, Callable[[Call], None]] = {}
         self._open = OpenCalls()
+        self.unfinished = Unfinished()
         self._errands: dict[int, str] = {}  # worker -> signature of what it runs, as recorded
 
     def run(self, records: Iterable[Record]) -> None:
@@ -108,22 +110,24 @@ class Replay:
                 if step is None:
                     step = steps[record.function] = self._stepper(record.function)
                 step(record)
-            elif type(record) in results:
+                continue
+            self.unfinished.note(record)
+            if type(record) in results:
                 results[type(record)](record)
             else:
                 if outcomes:
                     self._missing(record)
                 others[type(record)](record)
 
-    def finish(self, finished: bool) -> list[Enter]:
-        """The stream has no more records. Return the calls that had not ended.
+    def finish(self, finished: bool) -> list[Enter | Invoke]:
+        """The stream has no more records. Return the calls, and the functions of the program, that had not ended.
 
         ``finished``: the process ended by itself, so that an end of a wait that is not in the trace is a difference.
         Otherwise the process may have died between two records.
         """
         if finished and self._open.outcomes:
             self._missing(None)
-        return self._open.entered()
+        return [*self.unfinished.records()]
 
     # Calls
 

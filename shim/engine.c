@@ -28,7 +28,7 @@ static struct {
 static struct {
     PyObject *handlers; /* list: by function, the machine's entry, or the session's for what is not implemented */
     PyObject *recorders; /* list: by function, what records a completed call, or None */
-    PyObject *machine, *waits, *ended, *effects, *errands, *wait_type, *invoke_type;
+    PyObject *machine, *waits, *ended, *effects, *errands, *dismissed, *wait_type, *invoke_type;
     PyObject *enter, *collect, *settle, *arm;
     PyObject *tick; /* the virtual clock, or None */
     int64_t due;    /* the machine's, as of the last step */
@@ -36,7 +36,8 @@ static struct {
 } session;
 
 #define SESSION_FIELDS { &session.handlers, &session.recorders, &session.machine, &session.waits, &session.ended, \
-                         &session.effects, &session.errands, &session.wait_type, &session.invoke_type, &session.enter, \
+                         &session.effects, &session.errands, &session.dismissed, &session.wait_type, \
+                         &session.invoke_type, &session.enter, \
                          &session.collect, &session.settle, &session.arm, &session.tick }
 
 int64_t cannery_monotonic(void)

@@ -80,6 +80,7 @@ class Session:
             self.ended,
             self.host.effects,
             self.machine.errands,
+            self.machine.dismissed,
             Wait,
             Invoke,
             self.enter,

@@ -207,7 +207,7 @@ static int end_step(void)
 {
     PyObject *done = Py_None;
     if (PyList_GET_SIZE(session.ended) > 0 || PyList_GET_SIZE(session.effects) > 0 ||
-        PyList_GET_SIZE(session.errands) > 0) {
+        PyList_GET_SIZE(session.errands) > 0 || PyList_GET_SIZE(session.dismissed) > 0) {
         if ((done = PyObject_CallNoArgs(session.settle)) == NULL)
             return -1;
         Py_DECREF(done);

@@ -113,6 +113,8 @@ def _describe_process(bundle: "Bundle", stream: "ProcessStream") -> tuple[dict[s
             "nanoseconds": counts.last_time,
             "stopped": counts.stopped,
         }
+        if counts.running:
+            found["in_flight"] = _in_flight(bundle, stream, running=True)
     return found, damage
 
 
@@ -128,11 +130,17 @@ def _counted(stream: "ProcessStream") -> dict[str, Any]:
     return {"calls": calls, "threads": len(threads)}
 
 
-def _in_flight(bundle: "Bundle", stream: "ProcessStream") -> list[str]:
-    """The calls that have not returned, from their slots: only a process that died, or still runs, has any."""
-    from cannery.replayer.printer import Printer, in_flight_lines
+def _in_flight(bundle: "Bundle", stream: "ProcessStream", running: bool = False) -> list[str]:
+    """The calls that have not returned, from their slots, and the functions of the program that were running: only a
+    process that died, or still runs, has any. The records are read for the latter alone."""
+    from cannery.replayer.printer import Printer
+    from cannery.replayer.unfinished import Unfinished
 
-    return in_flight_lines(Printer(bundle.schema), stream.inflight(), [])
+    unfinished = Unfinished()
+    if running:
+        for record in stream.records():
+            unfinished.note(record)
+    return unfinished.lines(Printer(bundle.schema), stream.inflight())
 
 
 def _print(found: dict[str, Any]) -> None:

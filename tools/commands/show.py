@@ -131,24 +131,22 @@ def _matches(record: Any, wanted: Filter) -> bool:
 
 
 def _lines(bundle: "Bundle", stream: "ProcessStream", wanted: Filter, bare: bool) -> Iterator[str]:
-    from cannery.recorder.records import Call, Enter, Exit
-    from cannery.replayer.printer import Printer, in_flight_lines
+    from cannery.recorder.records import Call, Exit
+    from cannery.replayer.printer import Printer
+    from cannery.replayer.unfinished import Unfinished
 
     printer = Printer(bundle.schema, bare)
     mark = _marker()
-    waiting: dict[int, Enter] = {}
+    unfinished = Unfinished()
     for record in _chosen(stream, wanted):
         line = printer.line(record)
-        if isinstance(record, Enter):
-            waiting[record.thread] = record
-        elif isinstance(record, Call | Exit):
-            waiting.pop(record.thread, None)
-            if record.ret and bundle.schema[record.function].can_fail:
-                line = mark(line)
+        unfinished.note(record)
+        if isinstance(record, Call | Exit) and record.ret and bundle.schema[record.function].can_fail:
+            line = mark(line)
         yield line
     if not wanted.chooses:
         state = "is in" if stream.alive else "had not returned when the process ended"
-        for line in in_flight_lines(printer, stream.inflight(), [*waiting.values()]):
+        for line in unfinished.lines(printer, stream.inflight()):
             yield f"{state}: {line}"
 
 
