@@ -328,25 +328,22 @@ class Asap(Schedule):
             self._start(queue[0], at)
 
     def advance(self) -> None:
-        if self.limits:
-            until = self._next_limit()
-            while until <= self.machine.now:
-                self._run_until(until + self.machine.skip)
-                wait = self.limits[0][2]
-                if self.limits[0][0] == until:  # it may have ended by then
-                    heappop(self.limits)
-                    if wait.closed() and not wait.done:
-                        self._expire(wait, until + self.machine.skip)
-                until = self._next_limit()
-        self._run_until(self.machine.now + self.machine.skip)
-        self._set_due()
-
-    def _run_until(self, now: int) -> None:
         running = self.running
-        while running and running[0][0] <= now:
-            at, _, task = heappop(running)
-            if not task.done:
-                self._run(task, at)
+        skip = self.machine.skip
+        now = self.machine.now + skip
+        while True:
+            limit = self._next_limit() + skip if self.limits else FAR
+            if running and running[0][0] <= now and running[0][0] <= limit:
+                at, _, task = heappop(running)
+                if not task.done:
+                    self._run(task, at)
+            elif limit <= now:
+                wait = heappop(self.limits)[2]
+                if wait.closed():  # else it is among those that run
+                    self._expire(wait, limit)
+            else:
+                break
+        self._set_due()
 
     def finish(self, targets: Sequence[Task]) -> bool:
         for target in targets:
