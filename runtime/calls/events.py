@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cannery.runtime import capture, lifecycle
+from cannery.runtime import capture, capture_events, lifecycle
 from cannery.runtime.calls.registry import call
 from cannery.runtime.calls.streams import check_usable, submission_stream
 from cannery.runtime.errors import (
@@ -144,7 +144,7 @@ def record_event(machine: "Machine", thread: Thread, handle: int, stream_handle:
     if event.device_use_only:
         raise _device_use_only(handle)
     if named is not None and named.lane is not None:
-        return capture.record(machine, thread, event, named)
+        return capture_events.record(machine, thread, event, named)
     context = thread.context
     if context is None:
         context = machine.context_of(thread)
@@ -179,7 +179,7 @@ def stream_wait_event(machine: "Machine", thread: Thread, stream_handle: int, ha
     if not event.waitable:
         raise unsupported("the event {:#x} was made without ACL_EVENT_SYNC and cannot be waited for", handle)
     if event.captured is not None or (named is not None and named.lane is not None):
-        return capture.wait(machine, thread, event, named)
+        return capture_events.wait(machine, thread, event, named)
     stream = submission_stream(machine, machine.context_of(thread), stream_handle, named)
     record = event.record
     if event.permanent:

@@ -1,4 +1,4 @@
-"""Model instances: building by hand, executing, destroying, what they are called (semantics.md 7; graphs.py).
+"""Model instances: executing, destroying, what they are called (semantics.md 7; graphs.py).
 
 What semantics.md leaves open is that of the reference documents (their chapter on model running instances), then that
 of the reference implementation.
@@ -16,10 +16,7 @@ from cannery.runtime.errors import (
     ACL_ERROR_RT_MODEL_CONTEXT,
     ACL_ERROR_RT_MODEL_EXECUTE,
     ACL_ERROR_RT_MODEL_RUNNING,
-    ACL_ERROR_RT_STREAM_MODEL,
     Refused,
-    foreign,
-    invalid,
     null,
     out_of_range,
     stale,
@@ -29,18 +26,15 @@ from cannery.runtime.graphs import Graph
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.lanes import BoundLane
 from cannery.runtime.objects import Context, Stream, Thread
-from cannery.runtime.tasks import Record
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
 
-HEAD: Final = 0  # ACL_MODEL_STREAM_FLAG_HEAD
-ACTIVATED: Final = 0x7FFF_FFFF  # ACL_MODEL_STREAM_FLAG_DEFAULT
 DESTROY_WAITS: Final = 10_000  # ms that aclmdlRIDestroy waits for runs (reference implementation)
 LONGEST_NAME: Final = 512
 
 
-def _live(machine: "Machine", handle: int) -> Graph:
+def live_graph(machine: "Machine", handle: int) -> Graph:
     """Raises 107017."""
     graph = machine.graphs.get(handle)
     if graph is None:
@@ -48,7 +42,7 @@ def _live(machine: "Machine", handle: int) -> Graph:
     return graph
 
 
-def _named(machine: "Machine", handle: int) -> Stream | None:
+def named_stream(machine: "Machine", handle: int) -> Stream | None:
     """The stream of that handle, None for null. Raises 107017."""
     stream = machine.streams.get(handle)
     if stream is None and handle:
@@ -56,7 +50,7 @@ def _named(machine: "Machine", handle: int) -> Stream | None:
     return stream
 
 
-def _own(machine: "Machine", thread: Thread, graph: Graph) -> Context:
+def own_graph(machine: "Machine", thread: Thread, graph: Graph) -> Context:
     """The current context, which the instance belongs to. Raises 107002, 107004."""
     context = machine.context_of(thread)
     if graph.context is not context:
@@ -66,156 +60,6 @@ def _own(machine: "Machine", thread: Thread, graph: Graph) -> Context:
             graph.handle,
         )
     return context
-
-
-def _check_by_hand(graph: Graph) -> None:
-    if not graph.by_hand:
-        raise out_of_range(
-            "the model instance {:#x} was captured; this call is for those that aclmdlRIBuildBegin made", graph.handle
-        )
-
-
-# Building.
-
-
-@call("aclmdlRIBuildBegin")
-def build_begin(machine: "Machine", thread: Thread, out: int, flag: int) -> Any:
-    if not out:
-        raise null("modelRI")
-    if flag:
-        raise out_of_range("the argument flag is {:#x}; it is reserved, pass 0", flag)
-    machine.hold()
-    return 0, Graph(machine, machine.context_of(thread), True).handle
-
-
-@call("aclmdlRIBindStream")
-def bind_stream(machine: "Machine", thread: Thread, handle: int, stream_handle: int, flag: int) -> int:
-    if not handle:
-        raise null("modelRI")
-    machine.hold()
-    if flag not in (HEAD, ACTIVATED):
-        raise out_of_range(
-            "the argument flag is {:#x}; pass ACL_MODEL_STREAM_FLAG_HEAD (0) or ACL_MODEL_STREAM_FLAG_DEFAULT "
-            "(0x7fffffff)",
-            flag,
-        )
-    graph = _live(machine, handle)
-    stream = _named(machine, stream_handle)
-    lane = None if stream is None else stream.lane
-    if not isinstance(lane, BoundLane):
-        raise out_of_range(
-            "the argument stream ({:#x}) was not made with ACL_STREAM_PERSISTENT (aclrtCreateStreamWithConfig)",
-            stream_handle,
-        )
-    if lane.graph is not None:
-        raise Refused(
-            ACL_ERROR_RT_STREAM_MODEL,
-            "the stream {:#x} is bound to the model instance {:#x} already; unbind it there first",
-            stream_handle, lane.graph.handle,
-        )  # fmt: skip
-    _check_by_hand(graph)
-    if lane.stream.context.stop_mode:
-        raise unsupported("the stream {:#x} is in a context that stops at failures", stream_handle)
-    _own(machine, thread, graph)
-    if graph.built:
-        raise out_of_range("building of the model instance {:#x} has ended; it takes no more streams", handle)
-    lane.graph = graph
-    lane.head = flag == HEAD
-    graph.streams.insert(0, lane.stream)
-    return 0
-
-
-@call("aclmdlRIUnbindStream")
-def unbind_stream(machine: "Machine", thread: Thread, handle: int, stream_handle: int) -> int:
-    """A built instance goes on without the stream's tasks; those stay with the stream."""
-    if not handle:
-        raise null("modelRI")
-    machine.hold()
-    graph = _live(machine, handle)
-    stream = _named(machine, stream_handle)
-    _check_by_hand(graph)
-    if stream is not None:
-        capture.check_free(machine, stream)
-    _own(machine, thread, graph)
-    lane = None if stream is None else stream.lane
-    if not isinstance(lane, BoundLane) or lane.graph is not graph:
-        raise Refused(
-            ACL_ERROR_RT_STREAM_MODEL,
-            "the argument stream ({:#x}) is not bound to the model instance {:#x}",
-            stream_handle, handle,
-        )  # fmt: skip
-    lane.graph = None
-    graph.streams.remove(lane.stream)
-    graph.heads = [head for head in graph.heads if head is not stream]
-    graph.tasks = [task for task in graph.tasks if task.stream is not stream]
-    return 0
-
-
-@call("aclmdlRIEndTask")
-def end_task(machine: "Machine", thread: Thread, handle: int, stream_handle: int) -> int:
-    """The first end counts."""
-    if not handle:
-        raise null("modelRI")
-    machine.hold()
-    graph = _live(machine, handle)
-    stream = _named(machine, stream_handle)
-    _check_by_hand(graph)
-    if stream is not None:
-        capture.check_free(machine, stream)
-    context = machine.context_of(thread)
-    if stream is not None and stream.context is not context:
-        raise foreign(stream_handle)
-    _own(machine, thread, graph)
-    lane = None if stream is None else stream.lane
-    if stream is None or not isinstance(lane, BoundLane) or lane.graph is not graph:
-        raise Refused(
-            ACL_ERROR_RT_INTERNAL_ERROR,
-            "the argument stream ({:#x}) is not bound to the model instance {:#x}; bind it first (aclmdlRIBindStream)",
-            stream_handle, handle,
-        )  # fmt: skip
-    end = Record()
-    end.inert = True
-    end.cost = 0
-    end.stream = stream
-    machine.schedule.submit(end)
-    graph.end = graph.end or end
-    return 0
-
-
-@call("aclmdlRIBuildEnd")
-def build_end(machine: "Machine", thread: Thread, handle: int, reserve: int) -> int:
-    if not handle:
-        raise null("modelRI")
-    if reserve:
-        raise invalid("the argument reserve is not null; it is reserved, pass null")
-    machine.hold()
-    graph = _live(machine, handle)
-    _check_by_hand(graph)
-    _own(machine, thread, graph)
-    if graph.built:
-        raise Refused(
-            ACL_ERROR_RT_INTERNAL_ERROR, "building of the model instance {:#x} has ended already; end it once", handle
-        )
-    if not graph.streams:
-        raise Refused(
-            ACL_ERROR_RT_STREAM_MODEL,
-            "no stream is bound to the model instance {:#x}; bind one first (aclmdlRIBindStream)",
-            handle,
-        )
-    if graph.end is None:
-        raise Refused(
-            ACL_ERROR_RT_MODEL_EXECUTE,
-            "no stream of the model instance {:#x} has its end; call aclmdlRIEndTask first",
-            handle,
-        )
-    for stream in reversed(graph.streams):
-        lane = stream.lane
-        assert isinstance(lane, BoundLane)
-        if lane.head:
-            graph.heads.append(stream)
-            graph.tasks += lane.tasks
-    graph.built = True
-    return 0
 
 
 # Executing.
@@ -246,14 +90,14 @@ def execute(machine: "Machine", thread: Thread, handle: int, timeout: int) -> An
     if not handle:
         raise null("modelRI")
     machine.hold()
-    graph = _live(machine, handle)
+    graph = live_graph(machine, handle)
     if timeout < -1 or not timeout:
         raise out_of_range("the argument timeout is {}; pass -1 for no limit, or milliseconds above 0", timeout)
     if not graph.by_hand:
         raise out_of_range(
             "the model instance {:#x} was captured, and can only be executed by aclmdlRIExecuteAsync", handle
         )
-    context = _own(machine, thread, graph)
+    context = own_graph(machine, thread, graph)
     _check_ready(graph)
     stream = submission_stream(machine, context, 0, None)
     graphs.launch(machine, graph, stream)
@@ -265,8 +109,8 @@ def execute_async(machine: "Machine", thread: Thread, handle: int, stream_handle
     if not handle:
         raise null("modelRI")
     machine.hold()
-    graph = _live(machine, handle)
-    named = _named(machine, stream_handle)
+    graph = live_graph(machine, handle)
+    named = named_stream(machine, stream_handle)
     lane = None if named is None else named.lane
     if named is not None and lane is not None:
         capture.check_free(machine, named)
@@ -275,7 +119,7 @@ def execute_async(machine: "Machine", thread: Thread, handle: int, stream_handle
                 "the argument stream ({:#x}) is for the tasks of a model instance, and cannot execute one",
                 stream_handle,
             )
-    context = _own(machine, thread, graph)
+    context = own_graph(machine, thread, graph)
     _check_ready(graph)
     stream = submission_stream(machine, context, stream_handle, named)
     graphs.launch(machine, graph, stream)
@@ -288,8 +132,8 @@ def abort(machine: "Machine", thread: Thread, handle: int) -> int:
     machine.hold()
     if not handle:
         raise out_of_range("the argument modelRI is null; pass the instance that is to be stopped")
-    graph = _live(machine, handle)
-    _own(machine, thread, graph)
+    graph = live_graph(machine, handle)
+    own_graph(machine, thread, graph)
     if not graph.by_hand:
         raise unsupported("the model instance {:#x} was captured, and such cannot be stopped", handle)
     for run in graph.runs:
@@ -304,8 +148,8 @@ def destroy(machine: "Machine", thread: Thread, handle: int) -> Any:
     if not handle:
         raise null("modelRI")
     machine.hold()
-    graph = _live(machine, handle)
-    _own(machine, thread, graph)
+    graph = live_graph(machine, handle)
+    own_graph(machine, thread, graph)
     if graph.capturing:
         raise _captured(graph)
     if not graph.runs:
@@ -356,7 +200,7 @@ def unregister_callback(machine: "Machine", thread: Thread, handle: int, functio
 def _for_callback(machine: "Machine", handle: int, function: int) -> Graph:
     if not handle:
         raise out_of_range("the argument modelRI is null; pass a model instance")
-    graph = _live(machine, handle)
+    graph = live_graph(machine, handle)
     if not function:
         raise out_of_range("the argument func is null; pass a function")
     return graph
@@ -371,8 +215,8 @@ def set_name(machine: "Machine", thread: Thread, handle: int, name: bytes | None
         raise null("modelRI")
     if name is None:
         raise null("name")
-    graph = _live(machine, handle)
-    _own(machine, thread, graph)
+    graph = live_graph(machine, handle)
+    own_graph(machine, thread, graph)
     graph.name = name
     return 0
 
@@ -384,10 +228,10 @@ def get_name(machine: "Machine", thread: Thread, handle: int, room: int, out: in
         raise null("modelRI")
     if not out:
         raise null("name")
-    graph = _live(machine, handle)
+    graph = live_graph(machine, handle)
     if not room:
         raise out_of_range("the argument maxLen is 0; pass the size of name")
-    _own(machine, thread, graph)
+    own_graph(machine, thread, graph)
     text = graph.name[:LONGEST_NAME] + b"\0"
     if len(text) > room:
         raise Refused(
@@ -404,7 +248,7 @@ def get_id(machine: "Machine", thread: Thread, handle: int, out: int) -> Any:
         raise null("modelRI")
     if not out:
         raise null("modelRIId")
-    return 0, _live(machine, handle).number
+    return 0, live_graph(machine, handle).number
 
 
 @call("aclmdlRIGetStreams")
@@ -413,8 +257,8 @@ def get_streams(machine: "Machine", thread: Thread, handle: int, out: int, room:
         raise out_of_range("the argument numStreams is null; pass the size of streams, or a number to be written")
     if not handle:
         raise out_of_range("the argument modelRI is null; pass a model instance")
-    graph = _live(machine, handle)
-    _own(machine, thread, graph)
+    graph = live_graph(machine, handle)
+    own_graph(machine, thread, graph)
     handles = [stream.handle for stream in graph.streams]
     if not out:
         return 0, None, len(handles)

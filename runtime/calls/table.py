@@ -10,6 +10,7 @@ parameter, or a ``Wait``.
 from typing import TYPE_CHECKING
 
 from cannery.runtime.calls import (
+    building,
     callbacks,
     capture,
     contexts,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HANDLERS",
     "bind",
+    "building",
     "callbacks",
     "capture",
     "contexts",
