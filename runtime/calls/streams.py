@@ -159,7 +159,7 @@ def synchronize(
         return outcome(stream) or then()
     expired = Refused(
         ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
-        "the stream {:#x} still has work after {} ms; its first task is an {} that nothing has released yet",
+        "the stream {:#x} still has work after {} ms; its first task ({}) waits for what has not happened yet",
         stream.handle, limit, queue[0].what,
     )  # fmt: skip
     return machine.wait(thread, function, [queue[-1]], lambda: outcome(stream) or then(), limit, expired)
