@@ -281,12 +281,17 @@ class Asap(Schedule):
         queue = task.stream.queue
         queue.append(task)
         if len(queue) == 1:
-            at = self.machine.now + self.machine.skip + self.launch
+            machine = self.machine
+            skip = machine.skip
+            at = machine.now + skip + self.launch
             if task.gated:
                 self._start(task, at)
+                self._set_due()
             else:
-                heappush(self.running, (at + task.cost, number, task))
-            self._set_due()
+                at += task.cost
+                heappush(self.running, (at, number, task))
+                if at - skip < machine.due:
+                    machine.due = at - skip
 
     def _set_due(self) -> None:
         due = self.running[0][0] - self.machine.skip if self.running else FAR
@@ -328,11 +333,25 @@ class Asap(Schedule):
             self._start(queue[0], at)
 
     def advance(self) -> None:
+        machine = self.machine
+        running = self.running
+        limits = self.limits
+        now = machine.now + machine.skip
+        while running and running[0][0] <= now and not limits:
+            at, _, task = heappop(running)
+            if not task.done:
+                self._run(task, at)
+        if limits:
+            self._advance_with_limits(now)
+        else:
+            machine.due = running[0][0] - machine.skip if running else FAR
+
+    def _advance_with_limits(self, now: int) -> None:
+        """Run and expire what is due, in the order of time."""
         running = self.running
         skip = self.machine.skip
-        now = self.machine.now + skip
         while True:
-            limit = self._next_limit() + skip if self.limits else FAR
+            limit = self._next_limit() + skip
             if running and running[0][0] <= now and running[0][0] <= limit:
                 at, _, task = heappop(running)
                 if not task.done:
