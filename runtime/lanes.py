@@ -113,8 +113,8 @@ class CaptureLane(Lane):
         graph.broken = True
         graph.interrupted = Refused(
             ACL_ERROR_STREAM_TASK_GROUP_INTR,
-            "a {} went to the stream {:#x} while the stream {:#x} of the same capture has a task group open; close "
-            "that first (aclmdlRICaptureTaskGrpEnd)",
+            "work ({}) went to the stream {:#x} while the stream {:#x} of the same capture has a task group open; "
+            "close that first (aclmdlRICaptureTaskGrpEnd)",
             task.what, self.source.handle, graph.grouping.source.handle,
         )  # fmt: skip
         raise graph.interrupted.again()
@@ -181,7 +181,7 @@ def not_grouped(task: Task) -> Refused:
     """507009 (reference documents, aclmdlRICaptureTaskGrpBegin): the task is no kernel."""
     return Refused(
         ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT,
-        "a {} cannot be part of a task group, only a kernel can; submit it before the group begins or after it ends",
+        "only kernels can be in a task group, and this is none ({}); submit it before the group begins or after it",
         task.what,
     )
 
