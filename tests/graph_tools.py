@@ -238,3 +238,16 @@ class Script:
 
     def do_expire(self, line: str, expected: str) -> None:
         self.driver.expire(self.waits[0])
+
+
+def scripts(text: str) -> list[tuple[str, str, str]]:
+    """A table of scripts: lines ``section: title``, each before the lines of its script."""
+    found: list[tuple[str, str, str]] = []
+    for line in filter(str.strip, text.splitlines()):
+        if line.startswith(" "):
+            section, title, steps = found[-1]
+            found[-1] = (section, title, f"{steps}{line}\n")
+        else:
+            section, title = line.split(": ", 1)
+            found.append((section, title, ""))
+    return found
