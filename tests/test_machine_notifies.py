@@ -364,6 +364,19 @@ class TestLimits:
         driver.pace(SECOND)
         assert synchronise(driver, stream) == 0
 
+    def test_in_stop_mode_it_ends_the_work_of_its_stream(self, any_driver: Driver) -> None:
+        driver = any_driver
+        stream, other, handle, behind = driver.stream(), driver.stream(), notify(driver), notify(driver)
+        driver.machine.streams[stream].context.stop_mode = True
+        wait(driver, handle, stream, 1)
+        record(driver, behind, stream)
+        wait(driver, behind, other)
+        driver.pace(SECOND + 200)
+        for _ in range(2):
+            assert synchronise(driver, stream) == EXPIRED
+            assert driver.call("aclrtRecordNotify", handle, stream) == EXPIRED
+        assert not driver.machine.streams[stream].queue and driver.machine.streams[other].queue
+
     def test_waits_that_were_released_are_forgotten(self, any_driver: Driver) -> None:
         driver = any_driver
         stream, other, handle = driver.stream(), driver.stream(), notify(driver)
