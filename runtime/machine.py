@@ -152,11 +152,14 @@ class Machine:
         return errands
 
     def errand_done(self, worker: int, value: int) -> None:
-        """A step: the function that a worker ran returned ``value``. No effect if the worker runs none, as it may be in
-        a replay with other settings."""
+        """A step: the function that a worker ran returned ``value``. No effect if the worker runs none."""
+        if self.busy(worker):
+            self.workers[worker].done(self)
+
+    def busy(self, worker: int) -> bool:
+        """Whether a worker runs a function of the program."""
         found = self.workers.get(worker)
-        if found is not None and found.running is not None:
-            found.done(self)
+        return found is not None and found.running is not None
 
     def take_dismissed(self) -> list[int]:
         """Workers that get no more errands."""
