@@ -56,7 +56,8 @@ def _check_not_hosting(named: Stream | None) -> None:
         )
 
 
-# Subscriptions. Threads are known by the ids that the program gives (pthread_self).
+# Subscriptions. Threads are known by the ids that the program gives (pthread_self). Messages do not tell them: they
+# differ from run to run, and in a replay.
 
 
 @call("aclrtSubscribeReport")
@@ -78,9 +79,9 @@ def subscribe_report(machine: "Machine", thread: Thread, thread_id: int, handle:
     elif reports.device is not stream.device:
         raise Refused(
             ACL_ERROR_RT_THREAD_SUBSCRIBE,
-            "the thread {:#x} is subscribed for streams of device {}, and the stream {:#x} is of device {}; subscribe "
-            "one thread for each device",
-            thread_id, reports.device.user, stream.handle, stream.device.user,
+            "this thread is subscribed for streams of device {}, and the stream {:#x} is of device {}; subscribe one "
+            "thread for each device",
+            reports.device.user, stream.handle, stream.device.user,
         )  # fmt: skip
     stream.runner = reports
     reports.streams[stream.handle] = stream
@@ -104,9 +105,10 @@ def unsubscribe_report(machine: "Machine", thread: Thread, thread_id: int, handl
     if machine.reports.get(thread_id) is not reports:
         raise Refused(
             ACL_ERROR_RT_THREAD_SUBSCRIBE,
-            "the stream {:#x} is subscribed for another thread than {:#x}; pass the id that it was subscribed with",
-            stream.handle, thread_id,
-        )  # fmt: skip
+            "the argument threadId is not the thread that the stream {:#x} is subscribed for; pass the id that it was "
+            "subscribed with",
+            stream.handle,
+        )
     for task in reversed(stream.queue):
         if isinstance(task, HostReturn):
             raise Again(task)
@@ -179,8 +181,7 @@ def process_report(machine: "Machine", thread: Thread, timeout: int) -> Any:
     if thread_id not in machine.reports:
         raise Refused(
             ACL_ERROR_RT_THREAD_SUBSCRIBE,
-            "no stream is subscribed for this thread ({:#x}); call aclrtSubscribeReport with its id first",
-            thread_id,
+            "no stream is subscribed for this thread; call aclrtSubscribeReport with its id (pthread_self) first",
         )
 
     def arrived() -> bool:
