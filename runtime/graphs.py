@@ -232,7 +232,7 @@ def _never(run: Run) -> Record:
     """The end of a run whose end was bound to a stream that does not run: only aclmdlRIAbort gets there."""
     end = Record()
     end.inert = True
-    end.cost = 0
+    end.cost = end.number = 0
     end.done = False
     end.stream = run.stream
     run.tasks.append(end)
@@ -259,8 +259,8 @@ def close(machine: "Machine", graph: Graph) -> None:
     for stream in graph.streams:
         if graph.by_hand:
             lane = stream.lane
-            assert isinstance(lane, BoundLane)
-            lane.graph = None
+            if isinstance(lane, BoundLane):  # else the stream ended before
+                lane.graph = None
         else:
             machine.schedule.drop(stream)
             del machine.streams[stream.handle]

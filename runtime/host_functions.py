@@ -237,10 +237,12 @@ def launch(machine: "Machine", stream: "Stream", invoke: Invoke, blocking: bool)
     if not blocking:
         machine.schedule.submit(function)
         return
-    gate = function.gate = HostReturn()
+    gate = HostReturn()
     gate.stream = stream
     gate.cost = machine.event_cost
     gate.function = function
+    if stream.lane is None:  # else it is never queued itself
+        function.gate = gate
     machine.schedule.submit(function)
     machine.schedule.submit(gate)
 

@@ -115,6 +115,7 @@ def close_stream(machine: "Machine", stream: Stream) -> None:
     if stream.context.streams.pop(stream.handle, None) is not None:
         machine.schedule.drop(stream)
         machine.streams.pop(stream.handle, None)
+        stream.lane = None  # which may refer back to it
         host_functions.unsubscribe(machine, stream)
         stream.device.streams -= 1
 

@@ -159,7 +159,8 @@ class SignalRecord(Record):
         made.event = self.event
         made.cost = self.cost
         made.event.pending.append(made)
-        made.event.record = made
+        if made.event.handle in machine.events:  # else it would refer to itself for good
+            made.event.record = made
         return made
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from cannery.runtime import capture_events
+from cannery.runtime.errors import Refused
 from cannery.runtime.lanes import BoundLane
 from cannery.runtime.machine import Wait
 from tests.fakes import OUT, Driver
@@ -44,6 +46,26 @@ class GraphDriver(Driver):
         self.ok("aclrtRecordEvent", event, behind)
         self.ok("aclrtStreamWaitEvent", waiting, event)
         return event
+
+    def record_external(self, event: int, stream: int) -> int:
+        """A record with the flag EXTERNAL: the number."""
+        return self._external(
+            "aclrtRecordEventWithFlag", (event, stream, 1), capture_events.record_external, event, stream
+        )
+
+    def wait_external(self, stream: int, event: int) -> int:
+        """A wait with the flag EXTERNAL: the number."""
+        function = "aclrtStreamWaitEventWithFlag"
+        return self._external(function, (stream, event, 0, 1), capture_events.wait_external, event, stream)
+
+    def _external(self, function: str, arguments: tuple[int, ...], rule: Any, event: int, stream: int) -> int:
+        if function in self.handlers:
+            return int(self.call(function, *arguments))
+        machine = self.machine
+        try:
+            return int(rule(machine, machine.thread(1), machine.events[event], machine.streams.get(stream)))
+        except Refused as refused:
+            return machine.refuse(machine.thread(1), function, refused)
 
     def copy(self, destination: int, source: int, size: int, stream: int) -> None:
         self.ok("aclrtMemcpyAsync", destination, size, source, size, DEVICE_TO_DEVICE, stream)
@@ -123,6 +145,8 @@ CALLS = {
     "elapsed": "aclrtEventElapsedTime",
     "drop": "aclrtDestroyStream",
     "forget": "aclrtDestroyEvent",
+    "free": "aclrtFree",
+    "streams": "aclmdlRIGetStreams",
     "memset": "aclrtMemset",
     "memcpy": "aclrtMemcpy",
     "async": "aclrtMemcpyAsync",
@@ -155,8 +179,9 @@ class Script:
     """Plays scripts of lines ``call argument ... [= name] [-> number] [@thread]``, for tables of tests.
 
     Names stand for objects that are made when they first appear; ``out`` is an output; ``= name`` keeps an output. A
-    call has to answer ``number``, 0 if there is none; ``waits`` that it has to wait, and ``ends NUMBER`` what the first
-    of the waits then answered. Also ``status STREAM -> STATUS`` and ``put`` and ``bytes`` for memory, all of one value.
+    call has to answer ``number``, 0 if there is none; ``waits`` that it has to wait, and ``ends -> NUMBER`` what the
+    first of the waits then answered. Also ``status STREAM -> STATUS``, ``put`` and ``bytes`` for memory, all of one
+    value, ``out EVENT STREAM`` and ``in STREAM EVENT`` for records and waits with the flag EXTERNAL.
     """
 
     def __init__(self, driver: GraphDriver) -> None:
@@ -194,6 +219,8 @@ class Script:
             arguments += [self.names["out"], 0]
         elif verb in ("end", "ungroup", "query", "query-event") and len(arguments) == 1:
             arguments.append(self.names["out"])
+        elif verb == "streams":
+            arguments += [self.names["out"], 9]
         elif verb == "memset":
             arguments += [SIZE, 7, SIZE]
         elif verb in ("memcpy", "async"):
@@ -210,7 +237,16 @@ class Script:
         number, *outputs = reply if isinstance(reply, tuple) else (reply,)
         assert number == int(expected or 0), (line, reply, self.driver.message(int(thread or 1)))
         if name:
-            self.names[name.strip()] = outputs[0]
+            self.names[name.strip()] = outputs[0][0] if isinstance(outputs[0], tuple) else outputs[0]
+
+    def do_out(self, line: str, expected: str, event: str, stream: str) -> None:
+        self._crosses(line, expected, self.driver.record_external(self.value(event), self.value(stream)))
+
+    def do_in(self, line: str, expected: str, stream: str, event: str) -> None:
+        self._crosses(line, expected, self.driver.wait_external(self.value(stream), self.value(event)))
+
+    def _crosses(self, line: str, expected: str, number: int) -> None:
+        assert number == int(expected or 0), (line, number, self.driver.message())
 
     def do_value(self, line: str, expected: str, *words: str) -> None:
         for word in words:
