@@ -35,10 +35,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Counter:
+    """``called``: what the running test called. A test's functions travel with its report, also from a worker."""
+
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
+        self.called: set[str] = set()
         self.tests: defaultdict[str, set[str]] = defaultdict(set)
-        self.test = ""
         bind = table.bind
         table.bind = lambda machine: [
             handler and self.counted(function.name, handler)
@@ -47,14 +49,14 @@ class Counter:
 
     def counted(self, name: str, handler: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
-            self.tests[name].add(self.test)
+            self.called.add(name)
             return handler(*arguments)
 
         return call
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self.test = item.nodeid.partition("[")[0]
+        self.called.clear()
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
@@ -64,6 +66,7 @@ class Counter:
         if folder is not None:
             for sheet in Path(folder).rglob("bundle"):
                 self.read(sheet.parent)
+        item.user_properties.append(("functions", sorted(self.called)))
         return done
 
     def read(self, bundle: Path) -> None:
@@ -74,19 +77,17 @@ class Counter:
                 for stream in opened.processes:
                     for record in stream.records(tolerant=True):
                         if isinstance(record, Call | Enter) and record.function in HANDLERS:
-                            self.tests[record.function].add(self.test)
+                            self.called.add(record.function)
         except (TraceError, OSError):
             return  # damaged on purpose
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        for name, tests in getattr(node, "workeroutput", {}).get("functions", {}).items():
-            self.tests[name].update(tests)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown":
+            for name in dict(report.user_properties).get("functions", ()):
+                self.tests[name].add(report.nodeid.partition("[")[0])
 
     def pytest_sessionfinish(self) -> None:
-        if hasattr(self.config, "workeroutput"):  # a worker of pytest-xdist: the controller writes
-            self.config.workeroutput["functions"] = {name: sorted(tests) for name, tests in self.tests.items()}
-            return
-        counts = {name: len(tests) for name, tests in sorted(self.tests.items()) if name in MODEL}
-        text = json.dumps(counts, indent=1)
-        self.config.getoption("--count-functions").write_text(f"{text}\n", encoding="utf-8")
+        if not hasattr(self.config, "workerinput"):  # not a worker of pytest-xdist
+            counts = {name: len(tests) for name, tests in sorted(self.tests.items()) if name in MODEL}
+            text = json.dumps(counts, indent=1)
+            self.config.getoption("--count-functions").write_text(f"{text}\n", encoding="utf-8")
