@@ -1,0 +1,155 @@
+"""Compares two recorded processes: from their files to what was found."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
+from typing import NamedTuple, Protocol
+
+from cannery.recorder.format import TraceError
+from cannery.recorder.process import Counts
+from cannery.recorder.records import Payload, Record
+from cannery.recorder.schema import Schema
+from cannery.replayer.comparison.compare import Comparison, Progress
+from cannery.replayer.comparison.deliveries import Deliveries
+from cannery.replayer.comparison.findings import Findings
+from cannery.replayer.comparison.objects import A, B
+from cannery.replayer.comparison.pairing import Profile, pair, profiles_of
+from cannery.replayer.comparison.payloads import Payloads
+from cannery.replayer.comparison.shapes import Relayout, Shape, relayout_of, shapes_of
+from cannery.replayer.comparison.side import Side, Wanted
+from cannery.replayer.comparison.text import Writer
+
+Content = Callable[[Payload], bytes | None]
+
+
+class Stream(Protocol):
+    """What is read of a recorded process (:class:`cannery.recorder.process.ProcessStream`)."""
+
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def alive(self) -> bool: ...
+    def windows(self) -> Iterator[tuple[int, bytes]]: ...
+    def records_of(self, first: int, end: int | None = None) -> Iterator[Record]: ...
+    def counts(self) -> Counts: ...
+
+
+class Options(NamedTuple):
+    """``wanted`` chooses the calls that take part, ``payloads`` compares bytes."""
+
+    wanted: Wanted | None = None
+    payloads: bool = True
+    progress: Progress | None = None
+
+
+class Compared(NamedTuple):
+    """The comparison of two processes. ``calls`` were read on each side, ``aligned`` have a counterpart;
+    ``uncompared`` lie beyond the end of a trace that is not complete, ``incomplete`` says why it is not."""
+
+    calls: tuple[int, int]
+    aligned: int
+    uncompared: int
+    unverified: int
+    incomplete: tuple[str | None, str | None]
+    findings: Findings
+    writer: Writer
+
+
+def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], options: Options) -> Compared:
+    """Compare two processes. Damage ends a side; what lies before it is compared."""
+    schemas = streams[A].schema, streams[B].schema
+    writer = Writer(schemas, contents)
+    same = _same_windows(streams)
+    if same is None:
+        calls = streams[A].counts().calls
+        return Compared((calls, calls), calls, 0, 0, _unfinished(streams), Findings(), writer)
+    shapes, layouts = shapes_of(*schemas), _layouts(*schemas)
+    deliveries = Deliveries(shapes), Deliveries(shapes)
+    payloads = Payloads(deliveries) if options.payloads else None
+    sides = tuple(
+        Side(
+            stream.records_of(same + 1),
+            deliveries[side] if options.payloads else None,
+            layouts if side == B else None,
+            options.wanted,
+        )
+        for side, stream in enumerate(streams)
+    )
+    first, second = sides
+    comparison = Comparison(
+        schemas, (first, second), _threads(streams, shapes, layouts, options.wanted), payloads, options.progress
+    )
+    for side in (A, B):
+        sides[side].skipped = lambda call, side=side: comparison.leave_out(side, call)  # type: ignore[misc]
+    if same:
+        if payloads is not None:
+            payloads.mirror(True)
+        for call in first.advance(streams[A].records_of(1, same + 1)):
+            comparison.skip(call)
+        if payloads is not None:
+            payloads.mirror(False)
+        second.state_from(first)
+    comparison.run()
+    incomplete = [side.incomplete or told for side, told in zip(sides, _unfinished(streams), strict=True)]
+    return Compared(
+        (first.calls, second.calls),
+        comparison.aligned,
+        comparison.uncompared,
+        0 if payloads is None else payloads.unverified,
+        (incomplete[A], incomplete[B]),
+        comparison.findings,
+        writer,
+    )
+
+
+def _same_windows(streams: tuple[Stream, Stream]) -> int | None:
+    """How many windows from the first on have equal bytes, and so equal records; None when that is all."""
+    if streams[A].schema.functions != streams[B].schema.functions:
+        return 0
+    same = 0
+    try:
+        for mine, theirs in zip_longest(streams[A].windows(), streams[B].windows()):
+            if mine != theirs or mine[0] != same + 1:
+                return same
+            same += 1
+    except TraceError:
+        return same
+    return None
+
+
+def _layouts(schema: Schema, other: Schema) -> dict[str, Relayout]:
+    """Where the second trace's functions have other parameters than the first's."""
+    found = {}
+    for form in schema.functions:
+        layout = relayout_of(form, other[form.name]) if form.name in other else None
+        if layout is not None:
+            found[form.name] = layout
+    return found
+
+
+def profiles(
+    stream: Stream, shapes: Mapping[str, Shape], layouts: dict[str, Relayout], wanted: Wanted | None
+) -> dict[int, Profile]:
+    """What each thread of a process does."""
+    side = Side(stream.records_of(1), None, layouts, wanted)
+    return profiles_of((call for _, call in side.items()), shapes)
+
+
+def _threads(
+    streams: tuple[Stream, Stream],
+    shapes: Mapping[str, Shape],
+    layouts: dict[str, Relayout],
+    wanted: Wanted | None,
+) -> list[tuple[int | None, int | None]]:
+    if all(stream.finished for stream in streams):
+        first, second = (stream.counts().threads for stream in streams)
+        if len(first) == 1 and len(second) == 1:
+            return [(first[0], second[0])]
+    first_profiles = profiles(streams[A], shapes, {}, wanted)
+    return pair(first_profiles, profiles(streams[B], shapes, layouts, wanted))
+
+
+def _unfinished(streams: tuple[Stream, Stream]) -> tuple[str | None, str | None]:
+    first, second = ("it is still being recorded" if stream.alive else None for stream in streams)
+    return first, second

@@ -1,0 +1,139 @@
+"""One trace of a comparison: its calls in the order in which they returned."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from cannery.recorder.format import TraceError
+from cannery.recorder.records import Call, Enter, Exit, Note, Record
+from cannery.replayer.comparison.deliveries import Deliveries
+from cannery.replayer.comparison.shapes import POLLED, Relayout
+from cannery.replayer.comparison.spool import IN_FLIGHT, Placed
+
+Wanted = Callable[[int, str], bool]
+"""Whether a call, by its number and function, takes part in the comparison."""
+
+STOPPED: Final = "stopped"
+
+
+class Side:
+    """Reads the records of one process.
+
+    ``incomplete`` says, at the end, why the trace ends before the process did; ``calls`` counts what was read.
+    ``skipped`` takes the calls that do not take part.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        deliveries: Deliveries | None = None,
+        layouts: dict[str, Relayout] | None = None,
+        wanted: Wanted | None = None,
+        skipped: Callable[[Call], None] = lambda call: None,
+    ) -> None:
+        self.calls = 0
+        self.incomplete: str | None = None
+        self._records = iter(records)
+        self._deliveries = deliveries
+        self._layouts = layouts or {}
+        self._wanted = wanted
+        self.skipped = skipped
+        self._waiting: dict[int, list[Enter]] = {}  # by thread: a function of the program may call while a call waits
+        self._held: dict[int, Call] = {}  # by thread: a question that may be repeated
+
+    def state_from(self, other: "Side") -> None:
+        """Go on where another side is whose trace was the same so far."""
+        self.calls = other.calls
+        self._waiting = {thread: list(enters) for thread, enters in other._waiting.items()}
+        self._held = dict(other._held)
+        if self._deliveries is not None and other._deliveries is not None:
+            self._deliveries.pending_from(other._deliveries)
+
+    def items(self) -> Iterator[Placed]:
+        """The calls that take part, each with its place in the order. At the end come those that never returned."""
+        return enumerate(self._calls() if self._wanted is not None else self._all_calls())
+
+    def _calls(self) -> Iterator[Call]:
+        for call in self._all_calls():
+            if self._wanted is None or self._wanted(call.number, call.function):
+                yield call
+            else:
+                self.skipped(call)
+
+    def _all_calls(self) -> Iterator[Call]:
+        yield from self.advance(self._records)
+        yield from self._held.values()
+        for enters in self._waiting.values():
+            for enter in enters:
+                number, thread, time, function, ins, _ = enter
+                yield Call(number, thread, time, function, IN_FLIGHT, ins, (), ())
+
+    def advance(self, records: Iterable[Record]) -> Iterator[Call]:
+        """The calls of some records; what is not over at their end is kept."""
+        deliveries, held, waiting = self._deliveries, self._held, self._waiting
+        copies = () if deliveries is None else frozenset(deliveries.copies) | frozenset(deliveries.drains)
+        layouts = self._layouts
+        try:
+            for record in records:
+                if layouts and isinstance(record, Call | Enter | Exit) and record.function in layouts:
+                    record = _laid_out(record, layouts[record.function])
+                if record.__class__ is Call:
+                    assert isinstance(record, Call)  # for the type checker; the test above is the fast one
+                    call = record
+                    function = call.function
+                    self.calls += 1
+                    if deliveries is not None and (call.effects or function in copies):
+                        deliveries.returned(call)
+                elif isinstance(record, Exit):
+                    enter = _entry(waiting, record)
+                    if enter is None:
+                        continue
+                    call = Call(
+                        enter.number, enter.thread, enter.time, enter.function, record.ret, enter.ins, record.outs, ()
+                    )
+                    function = call.function
+                else:
+                    self._other(record)
+                    continue
+                if held and call.thread in held:
+                    before = held.pop(call.thread)
+                    if before.function != function or before.ins != call.ins or call.ret != 0:
+                        yield before
+                if function in POLLED and call.ret == 0:
+                    held[call.thread] = call
+                    continue
+                yield call
+        except TraceError as error:
+            self.incomplete = str(error)
+
+    def _other(self, record: Record) -> None:
+        if isinstance(record, Enter):
+            self.calls += 1
+            self._waiting.setdefault(record.thread, []).append(record)
+            if self._deliveries is not None:
+                self._deliveries.entered(record)
+        elif isinstance(record, Note):
+            if record.topic == STOPPED:
+                self.incomplete = f"the recording stopped: {record.value}"
+        elif self._deliveries is not None:
+            self._deliveries.passed(getattr(record, "effects", ()))
+
+
+def _entry(waiting: dict[int, list[Enter]], record: Exit) -> Enter | None:
+    """The entry of the call whose wait ended."""
+    enters = waiting.get(record.thread, [])
+    for index, enter in enumerate(enters):
+        if enter.number == record.number:
+            del enters[index]
+            if not enters:
+                del waiting[record.thread]
+            return enter
+    return None
+
+
+def _laid_out(record: Call | Enter | Exit, layout: Relayout) -> Call | Enter | Exit:
+    """The record with its values where the first trace's function table has them."""
+    if not isinstance(record, Exit):
+        record = record._replace(ins=tuple(None if index is None else record.ins[index] for index in layout.ins))
+    if not isinstance(record, Enter):
+        record = record._replace(outs=tuple(None if index is None else record.outs[index] for index in layout.outs))
+    return record

@@ -1,0 +1,126 @@
+"""What findings say to people: lines of calls, names of objects, bytes."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cannery.recorder.format import DamagedTrace
+from cannery.recorder.records import Call, Payload
+from cannery.recorder.schema import Schema
+from cannery.replayer.comparison.findings import PAYLOAD, Facet, Finding, Findings, Group, Object
+from cannery.replayer.comparison.objects import A, B
+from cannery.replayer.comparison.payloads import first_difference
+from cannery.replayer.comparison.spool import IN_FLIGHT
+from cannery.replayer.printer import Printer, payload_text
+
+_OBJECTS: Final = 6  # that are explained for one finding
+_AROUND: Final = 8  # bytes that are shown from the first that differs
+
+Content = Callable[[Payload], bytes | None]
+
+
+class ValuePrinter(Printer):
+    """A printer that also writes single arguments."""
+
+    def argument(self, function: str, index: int, value: Any) -> str:
+        return self._shows(function)[index][1](value)
+
+    def called(self, call: Call) -> str:
+        """A call as one line: number, thread, arguments, results."""
+        if call.ret is IN_FLIGHT:
+            return f"#{call.number} T{call.thread} {self.call(call.function, call.ins, None)} had not returned"
+        text = f"{self.call(call.function, call.ins, call.outs)} = {self.result(call.function, call.ret)}"
+        return f"#{call.number} T{call.thread} {text}{'' if call.supported else ' (unsupported)'}"
+
+
+class Writer:
+    """Writes findings of one pair of processes as plain values, for text and JSON alike."""
+
+    def __init__(self, schemas: tuple[Schema, Schema], contents: tuple[Content, Content]) -> None:
+        self._printers = ValuePrinter(schemas[A]), ValuePrinter(schemas[B])
+        self._contents = contents
+
+    def group(self, group: Group) -> dict[str, Any]:
+        """A cause, and what follows from it."""
+        cause = group.cause
+        return {
+            "kind": cause.kind,
+            "what": self.summary(cause),
+            "threads": list(cause.threads),
+            "calls": {name: self._calls(side, cause) for side, name in ((A, "a"), (B, "b"))},
+            "count": {"a": cause.counts[A], "b": cause.counts[B]},
+            "differences": [self._facet(cause, facet) for facet in cause.facets],
+            "before": [self._printers[A].called(a) for a, _ in cause.before],
+            "objects": {name: self._objects(side, cause.objects[side]) for side, name in ((A, "a"), (B, "b"))},
+            "following": dict(group.following.most_common()),
+            "following_calls": [list(numbers) for numbers in group.examples],
+        }
+
+    def timing(self, findings: Findings) -> dict[str, Any]:
+        """Results that differ and depend on time: how many, and the first."""
+        first = None
+        if findings.first_timed is not None:
+            a, b, facet = findings.first_timed
+            first = {"a": a.number, "b": b.number, "function": a.function, "difference": facet._asdict()}
+        return {"total": findings.timed, "first": first}
+
+    def summary(self, finding: Finding) -> str:
+        """One line: what differs, in which call."""
+        first, second = ((calls[0] if calls else None) for calls in finding.calls)
+        if finding.kind == "changed":
+            assert first is not None
+            return f"{_where(first)}: {', '.join(facet.what for facet in finding.facets)}"
+        if finding.kind == PAYLOAD:
+            where = "bytes between host and device" if first is None else _where(first)
+            return f"{where}: {finding.facets[0].what}"
+        if finding.kind == "order":
+            return f"order of {_where(finding.calls[A][0])} and {_where(finding.calls[A][1])}"
+        if first is not None and second is not None:
+            return f"{_many(finding, A)} replaced by {_many(finding, B)}"
+        return f"{_many(finding, A)} missing" if first is not None else f"{_many(finding, B)} inserted"
+
+    def _calls(self, side: int, finding: Finding) -> list[dict[str, Any]]:
+        return [
+            {
+                "number": call.number,
+                "thread": call.thread,
+                "function": call.function,
+                "text": self._printers[side].called(call),
+            }
+            for call in finding.calls[side]
+        ]
+
+    def _facet(self, finding: Finding, facet: Facet) -> dict[str, Any]:
+        if finding.payloads is None:
+            return facet._asdict()
+        found: dict[str, Any] = {"what": facet.what}
+        found |= {name: payload_text(payload) for name, payload in zip("ab", finding.payloads, strict=True)}
+        try:
+            mine, theirs = (content(payload) for content, payload in zip(self._contents, finding.payloads, strict=True))
+        except DamagedTrace:
+            return found
+        if mine is not None and theirs is not None:
+            offset = first_difference(mine, theirs)
+            if offset is not None:
+                found["offset"] = offset
+                found |= {
+                    name: f"{payload.size} bytes, from byte {offset} on 0x{content[offset : offset + _AROUND].hex()}"
+                    for name, payload, content in zip("ab", finding.payloads, (mine, theirs), strict=True)
+                }
+        return found
+
+    def _objects(self, side: int, objects: list[Object]) -> list[str]:
+        """Which call made each object."""
+        found: dict[Any, str] = {}
+        for key, name, birth in objects:
+            if birth is not None and key not in found and len(found) < _OBJECTS:
+                found[key] = f"{name} was made by {self._printers[side].called(birth.call)}"
+        return list(found.values())
+
+
+def _where(call: Call) -> str:
+    return f"#{call.number} {call.function}"
+
+
+def _many(finding: Finding, side: int) -> str:
+    first, count = finding.calls[side][0], finding.counts[side]
+    return _where(first) if count == 1 else f"{count:,} calls from {_where(first)} on"
