@@ -109,9 +109,6 @@ class Bench:
     def ratio(self, name: str, to: str) -> float:
         return self.samples.ratio(f"{self.group}/{name}", f"{self.group}/{to}")
 
-    def paired_ratio(self, name: str, to: str) -> float:
-        return self.samples.paired_ratio(f"{self.group}/{name}", f"{self.group}/{to}")
-
     def difference(self, name: str, other: str) -> float:
         return self.samples.difference(f"{self.group}/{name}", f"{self.group}/{other}")
 

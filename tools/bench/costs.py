@@ -73,7 +73,7 @@ def copies(bench: Bench) -> None:
     for name in ways:
         limits = all_limits.get(name, {})
         for kind in ("new", "stored", "to_host"):
-            ratio = bench.paired_ratio(f"{name}/copy/memcpy", f"{name}/copy/{kind}")
+            ratio = bench.ratio(f"{name}/copy/memcpy", f"{name}/copy/{kind}")
             bench.add(f"64 MB copy, {kind}, {name}: speed / memcpy", ratio, "", least=limits.get(kind))
         bench.add(f"64 MB copy, first touch, {name}", bench.median(f"{name}/copy/first_touch") / 1e6, "ms")
 

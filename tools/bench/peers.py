@@ -148,7 +148,7 @@ class Lttng(Tool):
 
     @property
     def version(self) -> str:
-        return _first_line(["lttng", "--version"]).split()[3]
+        return _first_line(["lttng", "--version"]).partition(")")[2].split()[0]
 
     def _start_daemon(self) -> str | None:
         if _succeeds(["lttng", "list"]):

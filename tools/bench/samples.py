@@ -1,8 +1,7 @@
 """What was measured: values by name, one a round, and what is computed from them.
 
 Rounds of what is compared are taken in turn, so that a slow while of the machine meets all of it. Other work on the
-machine only ever adds to a time, so what is compared is the least of the rounds; only where two things compete for what
-the machine has (a copy and another one) are rounds compared one by one, and their median counts.
+machine only ever adds to a time, so what is compared is the least of the rounds.
 """
 
 import statistics
@@ -36,10 +35,6 @@ class Samples:
 
     def difference(self, name: str, other: str) -> float:
         return self.least(name) - self.least(other)
-
-    def paired_ratio(self, name: str, to: str) -> float:
-        pairs = zip(self._values[name], self._values[to], strict=True)
-        return statistics.median(value / other for value, other in pairs)
 
     def suite(self, metadata: dict[str, Any]) -> Any:
         """All of it as a ``pyperf.BenchmarkSuite``; each value is a run with what pyperf tells of the machine."""
