@@ -4,7 +4,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cannery.runtime.version import VERSION
-from cannery.tools.callset import CallSet, CallSetError
 from cannery.tools.main import VERBS, main
 from cannery.tools.traces import count, size
 
@@ -67,25 +66,3 @@ def test_sizes_and_counts_for_people() -> None:
         "0 B", "999 B", "1.0 kB", "1.2 MB", "5000.0 GB",
     ]  # fmt: skip
     assert [count(number, "call") for number in (0, 1, 12345)] == ["0 calls", "1 call", "12,345 calls"]
-
-
-class TestCallSets:
-    @pytest.mark.parametrize(
-        ("text", "numbers"),
-        [
-            ("12", [12]),
-            ("3-5", [3, 4, 5]),
-            ("18-", [18, 19]),
-            ("0-8/4", [0, 4, 8]),
-            ("2, 4,6-7", [2, 4, 6, 7]),
-        ],
-    )
-    def test_members(self, text: str, numbers: list[int]) -> None:
-        calls = CallSet.parse(text)
-        assert [number for number in range(20) if number in calls] == numbers
-        assert calls.first == numbers[0]
-
-    @pytest.mark.parametrize("text", ["", "a", "1-2-3", "-5", "5-3", "1-9/0", "1,,2"])
-    def test_what_is_none(self, text: str) -> None:
-        with pytest.raises(CallSetError):
-            CallSet.parse(text)

@@ -103,7 +103,17 @@ class TestShow:
         result = cannery("show", traces / "waits.cann", "--calls", "5-3")
         assert result.exit_code == 2
         assert "'5-3' is an empty set" in result.stderr
-        assert "'x' is no set of calls" in cannery("show", traces / "waits.cann", "--calls", "x").stderr
+        assert "'1-x' is no set of calls" in cannery("show", traces / "waits.cann", "--calls", "1-x").stderr
+
+    @pytest.mark.parametrize("option", ["--calls", "--function"])
+    def test_a_function_that_is_misspelt_gets_the_nearest_suggested(self, traces: Path, option: str) -> None:
+        result = cannery("show", traces / "waits.cann", option, "aclrtMaloc")
+        assert result.exit_code == 2
+        assert result.stderr == f"cannery: {option}: there is no function 'aclrtMaloc' (did you mean 'aclrtMalloc'?)\n"
+
+    def test_calls_are_chosen_by_function_too(self, traces: Path) -> None:
+        shown = cannery("show", traces / "memory.cann", "--calls", "aclrtFree*,0").stdout
+        assert [line.split()[0] for line in shown.splitlines()] == ["#0", "#27", "#28", "#31", "#32"]
 
 
 class TestInfo:

@@ -4,14 +4,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cannery.tools import traces
-from cannery.tools.callset import CallSet, CallSetError
-from cannery.tools.errors import FAILED
+from cannery.tools import callset, traces
+from cannery.tools.callset import CallSet
+from cannery.tools.errors import FAILED, Failure
 
 if TYPE_CHECKING:
     from cannery.recorder.bundle import Bundle
@@ -20,10 +19,11 @@ if TYPE_CHECKING:
 
 
 class Filter(NamedTuple):
-    """Which records to print."""
+    """Which records to print. ``chosen`` tells by number and function whether a call is in ``calls``."""
 
     calls: CallSet | None
-    functions: tuple[str, ...]
+    chosen: Callable[[int, str], bool] | None
+    functions: frozenset[str]
     threads: tuple[int, ...]
     failed: bool
     notes: bool
@@ -34,16 +34,9 @@ class Filter(NamedTuple):
         return bool(self.calls or self.functions or self.threads or self.failed)
 
 
-def _call_set(_context: click.Context, _option: click.Parameter, text: str | None) -> CallSet | None:
-    try:
-        return None if text is None else CallSet.parse(text)
-    except CallSetError as error:
-        raise click.BadParameter(str(error)) from None
-
-
 @click.command(name="show")
 @click.argument("trace", type=click.Path())
-@click.option("--calls", callback=_call_set, metavar="SET", help="Only these calls: 12, 100-200, 100-, 0-1000/2, 5,9.")
+@callset.option
 @click.option("--function", "functions", multiple=True, metavar="PATTERN",
               help="Only functions of that name; * and ? stand for anything. May be repeated.")
 @click.option("--thread", "threads", multiple=True, type=int, metavar="N", help="Only that thread. May be repeated.")
@@ -73,9 +66,9 @@ def command(context: click.Context, /, trace: str, process: int | None, bare: bo
 
     Exit status: 0 fine, 2 the trace could not be read, or not to its end: what can be read is printed first.
     """
-    wanted = Filter(**choice)
     damaged = False
     with traces.opened(trace) as bundle:
+        wanted = _filter(bundle, **choice)
         streams = traces.processes(bundle, process)
         for stream in streams:
             if len(streams) > 1 and not as_json:
@@ -89,6 +82,16 @@ def command(context: click.Context, /, trace: str, process: int | None, bare: bo
             click.echo(f"cannery: {trace}: {problem}", err=True)
             damaged = damaged or not isinstance(problem, str)
     context.exit(FAILED if damaged else 0)
+
+
+def _filter(bundle: "Bundle", calls: CallSet | None, functions: tuple[str, ...], **choice: Any) -> Filter:
+    """Raises Failure: there is no such function."""
+    known = [form.name for form in bundle.schema.functions]
+    try:
+        names = callset.matching(functions, known)
+    except callset.CallSetError as error:
+        raise Failure(f"--function: {error}") from None
+    return Filter(calls, callset.chooser(calls, known), frozenset(names), **choice)
 
 
 def _chosen(stream: "ProcessStream", wanted: Filter) -> "Iterator[Record]":
@@ -121,9 +124,9 @@ def _chosen(stream: "ProcessStream", wanted: Filter) -> "Iterator[Record]":
 
 
 def _matches(record: Any, wanted: Filter) -> bool:
-    if wanted.calls is not None and record.number not in wanted.calls:
+    if wanted.chosen is not None and not wanted.chosen(record.number, record.function):
         return False
-    if wanted.functions and not any(fnmatchcase(record.function, pattern) for pattern in wanted.functions):
+    if wanted.functions and record.function not in wanted.functions:
         return False
     if wanted.threads and record.thread not in wanted.threads:
         return False
