@@ -27,7 +27,7 @@ from cannery.runtime.errors import (
 from cannery.runtime.graphs import Graph
 from cannery.runtime.lanes import CapturedRecord, CaptureLane
 from cannery.runtime.objects import Context, Event, Stream, Thread
-from cannery.runtime.tasks import Record
+from cannery.runtime.tasks import record_of_no_event
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -110,7 +110,10 @@ def _may_break(machine: "Machine", graph: Graph) -> None:
 
 
 def check_suitable(machine: "Machine", stream: Stream) -> None:
-    """Raises 507000: the flags that a stream was made with rule out capture."""
+    """Raises 507000: the flags that a stream was made with rule out capture (semantics.md 7; which ones do is that of
+    the reference implementation, where some products capture persistent streams all the same)."""
+    if not stream.waited_for and not (stream.lane is not None and stream.lane.bound):
+        raise unsuitable(stream)
 
 
 def unsuitable(stream: Stream) -> Refused:
@@ -204,9 +207,7 @@ def _unjoined(graph: Graph) -> Refused | None:
 def finish(machine: "Machine", graph: Graph) -> None:
     """End a capture that has not failed: the instance can be executed."""
     origin = graph.lanes[0].stream
-    end = Record()
-    end.inert = True
-    end.cost = 0
+    end = record_of_no_event(0)
     end.stream = origin
     graph.tasks.append(end)
     graph.end = end

@@ -43,7 +43,7 @@ def record(machine: "Machine", thread: Thread, event: Event, stream: Stream) -> 
         kept.event = event
         _keep_record(machine, kept, stream)
         kept.done = False
-        event.record = kept  # until the instance is executed
+        event.take(kept)  # until the instance is executed
         return 0
     if not event.ex:
         raise _old_mode(event)
@@ -66,12 +66,12 @@ def record(machine: "Machine", thread: Thread, event: Event, stream: Stream) -> 
     return 0
 
 
-def wait(machine: "Machine", thread: Thread, event: Event, named: Stream | None) -> int:
+def wait(machine: "Machine", thread: Thread, event: Event, named: Stream | None, limit: int) -> int:
     """aclrtStreamWaitEvent for an event in capture, or on a stream that has a lane (semantics.md 1.9)."""
     stream = named or machine.context_of(thread).default
     lane = _admitted(machine, thread, event, stream)
     if event.captured is not None:
-        return _wait_captured(machine, event, event.captured, stream)
+        return _wait_captured(machine, event, event.captured, stream, limit)
     if isinstance(lane, CaptureLane) and not event.external:
         if not event.ex:
             raise _old_mode(event)
@@ -83,11 +83,11 @@ def wait(machine: "Machine", thread: Thread, event: Event, named: Stream | None)
                 event.handle, stream.handle,
             )  # fmt: skip
         return 0  # never recorded
-    _keep_wait(machine, event, None, stream)
+    _keep_wait(machine, event, None, stream, limit)
     return 0
 
 
-def _wait_captured(machine: "Machine", event: Event, has: Captured, stream: Stream) -> int:
+def _wait_captured(machine: "Machine", event: Event, has: Captured, stream: Stream, limit: int) -> int:
     graph = has.lane.graph
     lane = stream.lane
     if lane is not None and not isinstance(lane, CaptureLane):
@@ -103,7 +103,7 @@ def _wait_captured(machine: "Machine", event: Event, has: Captured, stream: Stre
     if lane is None:
         lane = _join(machine, graph, stream)
     try:
-        _keep_wait(machine, event, has.record, stream)
+        _keep_wait(machine, event, has.record, stream, limit)
     except Refused:
         graph.broken = True  # reference implementation
         raise
@@ -147,6 +147,7 @@ def wait_external(machine: "Machine", thread: Thread, event: Event, named: Strea
     made = ExternalWait()
     made.event = event
     made.record = None
+    made.limit = 0
     made.cost = machine.event_cost
     made.stream = lane.source
     machine.schedule.submit(made)
@@ -209,14 +210,16 @@ def _admitted(machine: "Machine", thread: Thread, event: Event, stream: Stream) 
 
 
 def _keep_record(machine: "Machine", made: Record, stream: Stream) -> None:
+    made.id = None
     made.inert = True
     made.cost = machine.event_cost
     made.stream = stream
     machine.schedule.submit(made)
 
 
-def _keep_wait(machine: "Machine", event: Event, has: CapturedRecord | None, stream: Stream) -> None:
+def _keep_wait(machine: "Machine", event: Event, has: CapturedRecord | None, stream: Stream, limit: int) -> None:
     made = EventWait()
+    made.limit = limit
     made.event = event
     made.record = has
     made.cost = machine.event_cost

@@ -21,7 +21,7 @@ from cannery.runtime.errors import (
 )
 from cannery.runtime.lanes import INNER, BoundLane, CaptureLane, TaskGroup
 from cannery.runtime.objects import Context, Event, Stream
-from cannery.runtime.tasks import EventWait, Record, Task
+from cannery.runtime.tasks import EventWait, Record, RecordWait, Task, record_of_no_event
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -36,7 +36,7 @@ class ExternalRecord(Record):
 
     def again(self, machine: "Machine", records: dict[Record, Record]) -> Record:
         made = super().again(machine, records)
-        self.event.record = made
+        self.event.take(made)
         return made
 
 
@@ -53,6 +53,8 @@ class ExternalWait(EventWait):
         made.event = self.event
         made.record = self.event.record
         made.cost = self.cost
+        made.limit = 0
+        made.use()
         return made
 
 
@@ -110,34 +112,26 @@ class Graph:
             Refused: 207008.
         """
         device = self.context.device
-        limit = stream_limit(machine)
-        if device.streams >= limit:
+        hardware_id = device.stream_ids.take()
+        if hardware_id is None:
             raise Refused(
                 ACL_ERROR_RT_NO_STREAM_RESOURCE,
                 "a capture needs a stream of its own for each stream in it, but device {} has {} streams, and this "
                 "product no more; destroy streams or model instances",
-                device.user, limit,
+                device.user, device.stream_ids.limit,
             )  # fmt: skip
-        stream = Stream(machine.new_handle(), self.context)
+        stream = Stream(machine.new_handle(), self.context, hardware_id, 0, 0)
         stream.lane = INNER
         machine.streams[stream.handle] = stream
-        device.streams += 1
         self.streams.insert(0, stream)
         return stream
 
 
-def stream_limit(machine: "Machine") -> int:
-    """How many streams a device has (semantics.md 11, stream-limit)."""
-    published = machine.behaviour["stream-limit"] == "published"
-    return machine.profile.streams_documented if published else machine.profile.streams
-
-
-class Gate(EventWait):
+class Gate(RecordWait):
     """Holds a stream of an instance until a run starts; then failures of the stream are the run's."""
 
     __slots__ = ("run",)
 
-    inert = False
     what = "start of a model instance"
 
     run: "Run"
@@ -147,13 +141,12 @@ class Gate(EventWait):
         return None
 
 
-class Run(EventWait):
+class Run(RecordWait):
     """One execution of an instance, on the stream that executes it: over when ``record`` is done, its last task.
     ``tasks`` are those on the streams of the instance. ``aborted``: aclmdlRIAbort stopped it."""
 
     __slots__ = ("aborted", "graph", "tasks")
 
-    inert = False
     what = "run of a model instance"
 
     aborted: bool
@@ -195,12 +188,11 @@ def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
     """Queue a run of an instance that is built. ``stream`` executes it, and has no lane."""
     queue = machine.schedule.queue
     cost = machine.event_cost
-    start = Record()
-    start.inert = True
-    start.cost = cost
+    start = record_of_no_event(cost)
     start.stream = stream
     run = Run()
-    run.aborted = False
+    run.aborted = run.open = False
+    run.limit = 0
     run.graph = graph
     run.cost = cost
     run.stream = stream
@@ -211,7 +203,8 @@ def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
         gate = Gate()
         gate.run = run
         gate.record = start
-        gate.cost = 0
+        gate.cost = gate.limit = 0
+        gate.open = False
         gate.stream = head
         run.tasks.append(gate)
         queue(gate)
@@ -230,9 +223,8 @@ def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
 
 def _never(run: Run) -> Record:
     """The end of a run whose end was bound to a stream that does not run: only aclmdlRIAbort gets there."""
-    end = Record()
-    end.inert = True
-    end.cost = end.number = 0
+    end = record_of_no_event(0)
+    end.number = 0
     end.done = False
     end.stream = run.stream
     run.tasks.append(end)
@@ -264,7 +256,7 @@ def close(machine: "Machine", graph: Graph) -> None:
         else:
             machine.schedule.drop(stream)
             del machine.streams[stream.handle]
-            stream.device.streams -= 1
+            stream.id.give_back()
     graph.streams = []
     for group in graph.groups:
         machine.groups.pop(group.handle, None)

@@ -85,6 +85,8 @@ class HostReturn(Gated):
         self.function.made = None
         made = function.gate = HostReturn()
         made.cost = self.cost
+        made.open = False
+        made.limit = 0
         made.function = function
         return made
 
@@ -240,6 +242,8 @@ def launch(machine: "Machine", stream: "Stream", invoke: Invoke, blocking: bool)
     gate = HostReturn()
     gate.stream = stream
     gate.cost = machine.event_cost
+    gate.open = False
+    gate.limit = 0
     gate.function = function
     if stream.lane is None:  # else it is never queued itself
         function.gate = gate

@@ -1,4 +1,4 @@
-"""How devices, contexts, streams and events come and go.
+"""How devices, contexts, streams, events and notifies come and go.
 
 A device is open while it has a context. Its primary context lives from the first aclrtSetDevice to the reset that
 brings the count to zero; contexts made explicitly live until they are destroyed (semantics.md 4).
@@ -7,7 +7,8 @@ brings the count to zero; contexts made explicitly live until they are destroyed
 from typing import TYPE_CHECKING
 
 from cannery.runtime import graphs, host_functions, notifies
-from cannery.runtime.errors import Again
+from cannery.runtime.errors import ACL_ERROR_RT_NO_STREAM_RESOURCE, Again, Refused
+from cannery.runtime.ids import HardwareId
 from cannery.runtime.objects import Context, Device, Event, Stream, Thread
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ def select(machine: "Machine", thread: Thread, device: Device) -> Context:
 
     Threads that selected the device before it was reset have the new primary context too.
     """
-    device.selected += 1
     context = device.primary
     if context is None:
         context = device.primary = open_context(machine, device, True)
         for other in machine.threads.values():
             if other.follows is device:
                 other.context = context
+    device.selected += 1
     thread.follows = device
     thread.context = context
     return context
@@ -63,11 +64,16 @@ def join(machine: "Machine", thread: Thread, context: Context) -> None:
 
 
 def open_context(machine: "Machine", device: Device, primary: bool) -> Context:
-    """A new context with its default stream."""
+    """A new context with its default stream.
+
+    Raises:
+        Refused: 207008, the device has no stream left.
+    """
+    hardware_id = take_stream_id(device)
     context = Context(machine.new_handle(), device, primary)
     machine.contexts[context.handle] = context
     device.contexts += 1
-    context.default = open_stream(machine, context)
+    context.default = open_stream(machine, context, hardware_id)
     return context
 
 
@@ -98,15 +104,34 @@ def close_device(machine: "Machine", device: Device) -> None:
         close_event(machine, event)
     for notify in [*device.notifies.values()]:
         notifies.close(machine, notify)
+    device.peers.clear()
+    device.core_limits.clear()
     machine.memory.clear(device)
 
 
-def open_stream(machine: "Machine", context: Context) -> Stream:
-    """A new stream of a context."""
-    stream = Stream(machine.new_handle(), context)
+def take_stream_id(device: Device) -> HardwareId:
+    """A stream id of the device.
+
+    Raises:
+        Refused: 207008, all are taken.
+    """
+    hardware_id = device.stream_ids.take()
+    if hardware_id is None:
+        raise Refused(
+            ACL_ERROR_RT_NO_STREAM_RESOURCE,
+            "device {} has {} streams, default streams included, and this product no more; destroy some, or reuse them",
+            device.user, device.stream_ids.limit,
+        )  # fmt: skip
+    return hardware_id
+
+
+def open_stream(
+    machine: "Machine", context: Context, hardware_id: HardwareId, priority: int = 0, flags: int = 0
+) -> Stream:
+    """A new stream of a context, with that id."""
+    stream = Stream(machine.new_handle(), context, hardware_id, priority, flags)
     machine.streams[stream.handle] = stream
     context.streams[stream.handle] = stream
-    context.device.streams += 1
     return stream
 
 
@@ -117,23 +142,25 @@ def close_stream(machine: "Machine", stream: Stream) -> None:
         machine.streams.pop(stream.handle, None)
         stream.lane = None  # which may refer back to it
         host_functions.unsubscribe(machine, stream)
-        stream.device.streams -= 1
+        stream.id.give_back()
 
 
-def open_event(machine: "Machine", context: Context, flags: int, ex: bool) -> Event:
-    """A new event on the device of a context."""
+def open_event(machine: "Machine", context: Context, flags: int, ex: bool, hardware_id: HardwareId | None) -> Event:
+    """A new event on the device of a context, with that id if it keeps one."""
     event = Event(machine.new_handle(), context, flags, ex)
+    event.id = hardware_id
     machine.events[event.handle] = event
     event.device.events[event.handle] = event
-    if event.holds_id:
-        event.device.event_ids += 1
     return event
 
 
 def close_event(machine: "Machine", event: Event) -> None:
-    """The handle dies at once; queued work that uses the event goes on (semantics.md 1.6)."""
+    """The handle dies at once; queued work that uses the event goes on, and keeps its id (semantics.md 1.6)."""
     del machine.events[event.handle]
     del event.device.events[event.handle]
-    if event.holds_id:
-        event.device.event_ids -= 1
-    event.record = None
+    event.gone = True
+    if event.record is not None:
+        event.record.supersede()
+        event.record = None
+    if not event.uses:
+        event.give_back()

@@ -98,7 +98,9 @@ class Machine:
         self.errands: list[Errand] = []
         self.dismissed: list[int] = []
         indices, self.blindness = visible_devices(settings.visible, settings.devices)
-        self.devices = [Device(index, user) for user, index in enumerate(indices)]
+        published = self.behaviour["stream-limit"] == "published"
+        streams = self.profile.streams_documented if published else self.profile.streams
+        self.devices = [Device(index, user, streams, self.profile.events) for user, index in enumerate(indices)]
         self.memory = Memory(port, settings.devices, self.profile.memory_bytes)
         self.schedule = make_schedule(settings.schedule, self)
         self.depth = self.profile.tasks_per_stream
@@ -311,9 +313,11 @@ class Machine:
         if run is not None:
             failure = run.failure(failure)
             stream = run.stream
-        if stream.context.stop_mode:
-            if stream.context.failed is None:
-                stream.context.failed = failure
-            self.schedule.drop(stream)
+        context = stream.context
+        if context.stop_mode:
+            stream.aborted = True
+            if context.failed is None:
+                context.failed = failure
+            self.schedule.lose(stream)
         elif stream.failure is None:
             stream.failure = failure

@@ -5,7 +5,7 @@ waiting lets the one go that waited first; which one a card takes is not stated,
 synchronisation take any.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from copy import copy
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from cannery.runtime.tasks import Gated, Record, Task
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
     from cannery.runtime.objects import Device
+    from cannery.runtime.reach import Walk
 
 
 class Numbers:
@@ -84,12 +85,13 @@ class NotifyRecord(Task):
         notify = self.notify
         notify.pending.remove(self)
         if notify.waiters:
-            wait = notify.waiters.pop(0)
-            wait.admitted = True
-            machine.schedule.opened(wait, self.finish)
+            machine.schedule.opened(notify.waiters.pop(0), self.finish)
         else:
             notify.recorded = True
         return None
+
+    def happened(self, walk: "Walk") -> None:
+        walk.notified[self.notify.handle] = walk.notified.get(self.notify.handle, 0) + 1
 
     def dropped(self, machine: "Machine") -> None:
         self.notify.pending.remove(self)
@@ -101,24 +103,23 @@ class NotifyRecord(Task):
 
 
 class NotifyWait(Gated):
-    """aclrtWaitAndResetNotify: holds its stream until it has the flag, which is clear then. ``admitted``: it has."""
+    """aclrtWaitAndResetNotify: holds its stream until it has the flag, which is clear then."""
 
-    __slots__ = ("admitted", "limit", "notify")
+    __slots__ = ("notify",)
 
     what = "notify wait"
 
-    admitted: bool
     notify: Notify
 
     def closed(self) -> bool:
-        return not (self.admitted or self.notify.recorded)
+        return not (self.open or self.notify.recorded)
 
     def certain(self) -> bool:
-        return self.admitted
+        return self.open
 
     def admit(self, machine: "Machine") -> None:
-        if not self.admitted:
-            self.admitted = True
+        if not self.open:
+            self.open = True
             self.notify.recorded = False
 
     def effect(self, machine: "Machine") -> Refused | None:
@@ -128,11 +129,20 @@ class NotifyWait(Gated):
     def enrol(self) -> None:
         self.notify.waiters.append(self)
 
-    def opener(self, reachable: Callable[[Task], bool]) -> Task | None:
-        for record in self.notify.pending:
-            if reachable(record):
-                return record
-        return None
+    def needs(self) -> Sequence[Task]:
+        return self.notify.pending
+
+    def may_open(self, walk: "Walk") -> bool:
+        """A walk has what each stream takes of the records, not what others take."""
+        notify = self.notify
+        for queued in notify.pending:
+            walk.visit(queued.stream)
+        name = (self.stream.handle, notify.handle)
+        taken = walk.taken.get(name, 0)
+        if taken >= walk.notified.get(notify.handle, 0) + notify.recorded:
+            return False
+        walk.taken[name] = taken + 1
+        return True
 
     def dropped(self, machine: "Machine") -> None:
         if self in self.notify.waiters:

@@ -1,4 +1,4 @@
-"""The objects of the model: process, threads, devices, contexts, streams, events.
+"""The objects of the model: process, threads, devices, contexts, streams, events, notifies.
 
 They hold state and no rules; rules are in ``calls/`` (what a call answers) and ``schedule.py`` (when work runs).
 """
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.errors import Message, Refused
+from cannery.runtime.ids import HardwareId, IdPool
 from cannery.runtime.notifies import Notify, Numbers
 from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
 
@@ -27,7 +28,15 @@ IPC: Final = 0x40
 DEFAULT_FLAGS: Final = CAPTURE_STREAM_PROGRESS | ID_AT_RECORD | TIME_LINE  # of aclrtCreateEvent
 
 _WAIT_BITS: Final = SYNC | ID_AT_RECORD | EXTERNAL | IPC
-_PERMANENT_ID_BITS: Final = SYNC | EXTERNAL | DEVICE_USE_ONLY
+_PERMANENT_ID_BITS: Final = SYNC | ID_AT_RECORD | EXTERNAL | DEVICE_USE_ONLY
+
+# Flags of streams.
+PERSISTENT: Final = 0x04
+HUGE: Final = 0x08
+CPU_SCHEDULE: Final = 0x10
+STREAM_DEVICE_USE_ONLY: Final = 0x20
+_NOT_WAITED_FOR: Final = PERSISTENT | CPU_SCHEDULE | STREAM_DEVICE_USE_ONLY
+
 MESSAGES_KEPT: Final = 64
 
 
@@ -55,10 +64,12 @@ class Thread:
     until a context is set explicitly. ``running``: its calls that had a function of the program run, innermost last,
     each with what takes the value that the function returns. ``capture_mode``: what aclmdlRICaptureThreadExchangeMode
     set. ``known_as``: the program's id of it, None if nobody asked yet; then also which ``worker`` it is, 0 for none.
+    ``limited_by``: the stream whose core limits it uses.
     """
 
     __slots__ = (
-        "capture_mode", "context", "follows", "known_as", "last_error", "messages", "ordinal", "running", "worker",
+        "capture_mode", "context", "follows", "known_as", "last_error", "limited_by", "messages", "ordinal", "running",
+        "worker",
     )  # fmt: skip
 
     def __init__(self, ordinal: int) -> None:
@@ -67,6 +78,7 @@ class Thread:
         self.follows: Device | None = None
         self.last_error = 0
         self.capture_mode = 0
+        self.limited_by: Stream | None = None
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.running: list[tuple[str, Callable[[int], Any]]] = []
         self.known_as: int | None = None
@@ -77,26 +89,29 @@ class Device:
     """A device that the process sees: ``index`` is its own id, ``user`` what it is called.
 
     ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
-    Events, notifies and memory belong to the device and go when it is closed. ``streams`` and ``event_ids`` count what
-    is taken.
+    Events, notifies and memory belong to the device and go when it is closed. ``stream_ids``, ``event_ids`` and
+    ``notify_numbers`` are what it has of them. ``peers``: the indices of devices whose memory it may reach.
+    ``core_limits``: how many cores of a kind the process may use, where it set that.
     """
 
     __slots__ = (
-        "contexts", "event_ids", "events", "index", "notifies", "notify_numbers", "primary", "selected", "streams",
-        "user",
+        "contexts", "core_limits", "event_ids", "events", "index", "notifies", "notify_numbers", "peers",
+        "primary", "selected", "stream_ids", "user",
     )  # fmt: skip
 
-    def __init__(self, index: int, user: int) -> None:
+    def __init__(self, index: int, user: int, streams: int, events: int) -> None:
         self.index = index
         self.user = user
         self.selected = 0
         self.primary: Context | None = None
         self.contexts = 0
-        self.streams = 0
-        self.event_ids = 0
+        self.stream_ids = IdPool(streams)
+        self.event_ids = IdPool(events)
+        self.notify_numbers = Numbers()
+        self.peers: set[int] = set()
+        self.core_limits: dict[int, int] = {}
         self.events: dict[int, Event] = {}
         self.notifies: dict[int, Notify] = {}
-        self.notify_numbers = Numbers()
 
 
 class Context:
@@ -121,18 +136,36 @@ class Context:
 
 class Stream:
     """A queue of tasks that run one after the other. ``failure``: the first that no synchronise answered yet.
-    ``released`` belongs to the schedule. ``lane``: where its tasks go instead, while it is captured or bound to a model
-    instance; ``serves``: of the stream of a model instance, the run whose tasks it has at its head (``graphs.py``).
-    ``runner``: who runs the functions of the program that are queued on it (``host_functions.py``)."""
 
-    __slots__ = ("context", "device", "failure", "handle", "lane", "queue", "released", "runner", "serves")
+    ``waited_for``: synchronise calls and queries look at it (semantics.md 5: not at those with some flags).
+    ``stops``: its failure mode, ``aborted`` once a failure stopped it. ``tag``, ``overflow``, ``caches`` and
+    ``core_limits`` are attributes that only calls show which ask for them. ``released`` belongs to the schedule.
+    ``lane``: where its tasks go instead, while it is captured or bound to a model instance; ``serves``: of the stream
+    of a model instance, the run whose tasks it has at its head (``graphs.py``). ``runner``: who runs the functions of
+    the program that are queued on it (``host_functions.py``).
+    """
 
-    def __init__(self, handle: int, context: Context) -> None:
+    __slots__ = (
+        "aborted", "caches", "context", "core_limits", "device", "failure", "flags", "handle", "id", "lane", "overflow",
+        "priority", "queue", "released", "runner", "serves", "stops", "tag", "waited_for",
+    )  # fmt: skip
+
+    def __init__(self, handle: int, context: Context, hardware_id: HardwareId, priority: int, flags: int) -> None:
         self.handle = handle
         self.context = context
         self.device = context.device
+        self.id = hardware_id
+        self.priority = priority
+        self.flags = flags
+        self.waited_for = not flags & _NOT_WAITED_FOR
         self.queue: deque[Task] = deque()
         self.failure: Refused | None = None
+        self.stops = False
+        self.aborted = False
+        self.tag = 0xFFFF_FFFF
+        self.overflow = 0
+        self.caches = 0
+        self.core_limits: dict[int, int] = {}
         self.released = 0
         self.lane: Lane | None = None
         self.serves: Run | None = None
@@ -143,14 +176,22 @@ class Event:
     """An event of one of the families of semantics.md 1.1.
 
     ``record`` is the latest record. ``ex``: made by aclrtCreateEventExWithFlag. ``permanent``: has one hardware id
-    with one bit (``signalled``) for its whole life, which records set and only a reset clears; ``pending`` are its
-    queued records and ``waiters`` the streams' heads that wait for the bit. ``captured`` is the latest record in a
-    capture that is open; ``crosses``: a graph records it, or waits for it, from outside.
+    with one bit (``signalled``) as long as it lives, which records set and only a reset clears; ``pending`` are its
+    queued records and ``waiters`` the streams' heads that wait for the bit. ``uses`` counts what is queued and needs
+    that id, ``waits`` the queued waits of any family. ``was_reset``: since the latest record. ``gone``: destroyed.
+    ``captured`` is the latest record in a capture that is open; ``crosses``: a graph records it, or waits for it, from
+    outside.
+
+    ``record_flag`` and ``wait_flag``: the flag that its records and waits are bound to (1.7), None before the first.
+    ``plain`` and ``plain_wait``: such calls have nothing of that to check, since one did. ``ids``: where each record
+    takes an id from, None if it takes none. ``slots``: how many records of a shared event (ACL_EVENT_IPC) are
+    outstanding.
     """
 
     __slots__ = (
-        "captured", "context", "crosses", "device", "device_use_only", "ex", "external", "flags", "handle", "holds_id",
-        "pending", "permanent", "record", "signalled", "timed", "waitable", "waiters",
+        "captured", "context", "crosses", "device", "device_use_only", "ex", "external", "flags", "gone", "handle",
+        "id", "ids", "ipc", "pending", "permanent", "plain", "plain_wait", "record", "record_flag", "signalled",
+        "slots", "timed", "uses", "wait_flag", "waitable", "waiters", "waits", "was_reset",
     )  # fmt: skip
 
     def __init__(self, handle: int, context: Context, flags: int, ex: bool) -> None:
@@ -159,20 +200,52 @@ class Event:
         self.device = context.device
         self.flags = flags
         self.ex = ex
-        self.permanent = not ex and flags & (SYNC | EXTERNAL) != 0
-        self.holds_id = holds_id(flags, ex)
+        self.ipc = flags == IPC
         self.waitable = flags & _WAIT_BITS != 0
+        self.permanent = self.waitable and not ex and flags != DEFAULT_FLAGS
+        self.ids = self.device.event_ids if self.waitable and not self.permanent and not self.ipc else None
         self.timed = flags & TIME_LINE != 0
         self.external = flags & EXTERNAL != 0
         self.device_use_only = flags & DEVICE_USE_ONLY != 0
+        self.id: HardwareId | None = None
         self.record: Record | None = None
         self.captured: Captured | None = None
         self.crosses = False
+        self.record_flag: int | None = None
+        self.wait_flag: int | None = None
+        self.plain = False
+        self.plain_wait = False
+        self.was_reset = False
         self.signalled = False
+        self.gone = False
         self.pending: list[SignalRecord] = []
         self.waiters: list[EventWait] = []
+        self.uses = 0
+        self.waits = 0
+        self.slots = 0
+
+    def take(self, record: Record) -> None:
+        """``record`` is the latest now."""
+        old = self.record
+        if old is not None:
+            old.supersede()
+        self.record = record
+        self.was_reset = False
+
+    def unuse(self) -> None:
+        """Something queued that needed the permanent id is over."""
+        self.uses -= 1
+        if self.gone and not self.uses:
+            self.give_back()
+
+    def give_back(self) -> None:
+        """Give the permanent id back, if there is one."""
+        if self.id is not None:
+            self.id.give_back()
+            self.id = None
 
 
 def holds_id(flags: int, ex: bool) -> bool:
-    """Whether an event takes a hardware id when it is made, and keeps it (semantics.md 1.1)."""
-    return not ex and flags & _PERMANENT_ID_BITS != 0
+    """Whether an event takes a hardware id when it is made, and keeps it (semantics.md 1.1; observed: every event of
+    the flag family with a wait bit, unless its flags are just those of aclrtCreateEvent)."""
+    return not ex and flags != DEFAULT_FLAGS and flags & _PERMANENT_ID_BITS != 0

@@ -27,7 +27,11 @@ class Profile(NamedTuple):
     streams_documented: int
     tasks_per_stream: int
     ticks_per_ms: int  # of event timestamps
-    wait_limits: bool  # a limit given with an event wait counts
+    wait_limits: str  # call | process | device: which limits of event waits count (semantics.md 0.4)
+    control_queue: bool  # null may mean the default stream where semantics.md 0.3 says so; streams have tags
+    overflow_switch: int  # what a stream's overflow attribute reads as where it cannot be set
+    huge_streams: bool
+    device_use_only_streams: bool
     device_use_only_events: bool
     ipc_events: bool
     cross_device_waits: bool  # else such a wait does nothing
@@ -36,6 +40,8 @@ class Profile(NamedTuple):
     unsigned_elapsed: bool  # of events that are in reversed order or not finished
     snapshot: bool
     run_mode: int
+    cube_cores: int
+    vector_cores: int
     event_ns: int
     launch_ns: int
     copy_ns: int

@@ -9,12 +9,12 @@ This module has what all policies share, and ``asap``: what can run runs, stream
 order of (finish, number). ``schedule_serial.py`` has the policies that look for missing synchronisation.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from cannery.runtime.notifies import NotifyRecord, NotifyWait
-from cannery.runtime.tasks import EventWait, Gated, Record, SignalRecord, Task
+from cannery.runtime.reach import reachable
+from cannery.runtime.tasks import DEVICE_LIMIT, Gated, Task
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -32,6 +32,8 @@ class Schedule:
     """
 
     __slots__ = ("count", "limits", "machine", "sweep")
+
+    polled: ClassVar[bool] = False  # whether :meth:`poll` may do something
 
     def __init__(self, machine: "Machine") -> None:
         self.machine = machine
@@ -112,14 +114,35 @@ class Schedule:
 
     def drop(self, stream: "Stream") -> None:
         """Forget the queued work of a stream; who waits for it no longer does."""
+        for task in self._clear(stream):
+            task.dropped(self.machine)
+
+    def lose(self, stream: "Stream") -> None:
+        """Forget the queued work of a stream; streams that wait for it go on waiting (semantics.md 5)."""
+        for task in self._clear(stream):
+            task.lost(self.machine)
+
+    def stop(self, stream: "Stream") -> None:
+        """Forget the first task of a stream, and go on with the next."""
+        task = stream.queue.popleft()
+        task.done = True
+        task.finish = self.machine.now + self.machine.skip
+        task.lost(self.machine)
+        if stream.queue:
+            self._head(stream.queue[0], task.finish)
+
+    def _clear(self, stream: "Stream") -> list[Task]:
         at = self.machine.now + self.machine.skip
         tasks = list(stream.queue)
         stream.queue.clear()
         for task in tasks:
             task.done = True
             task.finish = at
-        for task in tasks:
-            task.dropped(self.machine)
+        return tasks
+
+    def _head(self, task: Task, at: int) -> None:
+        """``task`` became the head of its stream at device time ``at``."""
+        raise NotImplementedError
 
     def cancel(self, tasks: Sequence[Task]) -> None:
         """Forget some of what is queued; what is behind it goes on, and who waits for it no longer does."""
@@ -134,40 +157,9 @@ class Schedule:
             stream.queue.clear()
             stream.queue.extend(left)
             if head.done and left:
-                self._start(left[0], at)
+                self._head(left[0], at)
         for task in gone:
             task.dropped(self.machine)
-
-    def _start(self, task: Task, at: int) -> None:
-        """``task`` is now the head of its stream."""
-
-    def _limit(self, wait: Gated, until: int) -> None:
-        """Have a wait expire at that monotonic time, unless its gate opens before."""
-        limits = self.limits
-        if len(limits) >= self.sweep:
-            limits[:] = [entry for entry in limits if not entry[2].done]
-            heapify(limits)
-            self.sweep = max(_FEW, 2 * len(limits))
-        heappush(limits, (until, wait.number, wait))
-
-    def _next_limit(self) -> int:
-        """When the next wait expires."""
-        limits = self.limits
-        while limits and limits[0][2].done:
-            heappop(limits)
-        return limits[0][0] if limits else FAR
-
-    def _expire(self, wait: Gated, at: int) -> None:
-        """The limit of a wait at the head of its stream passed: it fails, and lets go of what it waited for."""
-        machine = self.machine
-        stream = wait.stream
-        stream.queue.popleft()
-        wait.finish = at
-        wait.done = True
-        wait.dropped(machine)
-        machine.fail(stream, wait.expired())
-        if stream.queue:
-            self._start(stream.queue[0], at)
 
     def _complete(self, task: Task, at: int) -> None:
         """``task``, the head of its stream, is done at device time ``at``."""
@@ -179,88 +171,46 @@ class Schedule:
             failure = task.effect(self.machine)
             if failure is not None:
                 self.machine.fail(stream, failure)
+        if stream.queue:
+            self._head(stream.queue[0], at)
 
+    def _limit(self, wait: Gated, at: int) -> None:
+        """``wait`` begins to wait at device time ``at``: note when its limit ends that."""
+        limit = wait.limit
+        if limit == DEVICE_LIMIT:
+            limit = self.machine.process.wait_limit
+        if limit:
+            self._expect(wait, at - self.machine.skip + limit)
 
-def reachable(target: Task, before: list[Task] | None = None) -> bool:
-    """Whether the target completes without a further action of the host. If not, ``before`` gets tasks that do, and
-    have to before the host can act (:meth:`Gated.before`).
+    def _expect(self, wait: Gated, until: int) -> None:
+        """Have a wait expire at that monotonic time, unless its gate opens before."""
+        limits = self.limits
+        if len(limits) >= self.sweep:
+            limits[:] = [entry for entry in limits if not (entry[2].open or entry[2].done)]
+            heapify(limits)
+            self.sweep = max(_FEW, 2 * len(limits))
+        heappush(limits, (until, wait.number, wait))
 
-    Walks the queues with virtual completions. Not considered are resets of an event's bit, and other streams that wait
-    for the same notify, so the answer may be yes where one of them overtakes a wait; then the work that leads there
-    runs early, and the wait goes on. Limits are the host's: what ends by its limit alone is not reachable.
-    """
-    for task in target.stream.queue:
-        if task.gated:
-            assert isinstance(task, Gated)
-            if not task.certain():
-                return _opens(target, [] if before is None else before)
-        if task is target:
-            return True
-    return False
+    def _first_limit(self) -> int:
+        """When the next limit ends a wait, in monotonic time."""
+        limits = self.limits
+        while limits and (limits[0][2].open or limits[0][2].done):
+            heappop(limits)
+        return limits[0][0] if limits else FAR
 
-
-def _opens(target: Task, before: list[Task]) -> bool:
-    """:func:`reachable` for a target behind a closed gate."""
-    lanes: list[Iterator[Task]] = []
-    heads: list[Task | None] = []
-    known: set[int] = set()
-    done: set[int] = set()
-    signalled: set[int] = set()
-    notified: dict[int, int] = {}  # by notify: how often it was recorded
-    taken: dict[tuple[int, int], int] = {}  # by stream and notify: how many of these its waits had
-
-    def visit(stream: "Stream") -> None:
-        if stream.handle not in known:
-            known.add(stream.handle)
-            lane = iter(stream.queue)
-            lanes.append(lane)
-            heads.append(next(lane, None))
-
-    def passes(wait: Gated) -> bool:
-        if isinstance(wait, NotifyWait):
-            notify = wait.notify
-            for queued in notify.pending:
-                visit(queued.stream)
-            had = taken.get((wait.stream.handle, notify.handle), 0)
-            if had >= notified.get(notify.handle, 0) + notify.recorded:
-                return False
-            taken[wait.stream.handle, notify.handle] = had + 1
-            return True
-        if not isinstance(wait, EventWait):
-            return False
-        record = wait.record
-        if record is not None:
-            visit(record.stream)
-            return record.number in done
-        for pending in wait.event.pending:
-            visit(pending.stream)
-        return wait.event.handle in signalled
-
-    visit(target.stream)
-    moved = True
-    while moved:
-        moved = False
-        for index, lane in enumerate(lanes):
-            task = heads[index]
-            while task is not None:
-                if isinstance(task, Gated) and not task.certain() and not passes(task):
-                    break
-                if task is target:
-                    return True
-                if isinstance(task, Record):
-                    done.add(task.number)
-                    if isinstance(task, SignalRecord):
-                        signalled.add(task.event.handle)
-                elif isinstance(task, NotifyRecord):
-                    notified[task.notify.handle] = notified.get(task.notify.handle, 0) + 1
-                heads[index] = task = next(lane, None)
-                moved = True
-    for head in heads:
-        if isinstance(head, Gated):
-            first = head.before()
-            if first is not None and not first.done:
-                before.append(first)
-    return False
+    def _expire(self) -> None:
+        """The first of the limits ends a wait."""
+        at, _, wait = heappop(self.limits)
+        at += self.machine.skip
+        stream = wait.stream
+        assert stream.queue[0] is wait
+        stream.queue.popleft()
+        wait.finish = at
+        wait.done = True
+        wait.dropped(self.machine)
+        self.machine.fail(stream, wait.expired())
+        if stream.queue:
+            self._head(stream.queue[0], at)
 
 
 class Asap(Schedule):
@@ -285,7 +235,7 @@ class Asap(Schedule):
             skip = machine.skip
             at = machine.now + skip + self.launch
             if task.gated:
-                self._start(task, at)
+                self._head(task, at)
                 self._set_due()
             else:
                 at += task.cost
@@ -293,30 +243,31 @@ class Asap(Schedule):
                 if at - skip < machine.due:
                     machine.due = at - skip
 
-    def _set_due(self) -> None:
-        due = self.running[0][0] - self.machine.skip if self.running else FAR
-        if self.limits:
-            due = min(due, self._next_limit())
-        self.machine.due = due
-
     def cancel(self, tasks: Sequence[Task]) -> None:
         super().cancel(tasks)
         self._set_due()
 
-    def _start(self, task: Task, at: int) -> None:
+    def _head(self, task: Task, at: int) -> None:
         if task.gated:
             assert isinstance(task, Gated)
             if task.closed():
                 task.enrol()
                 if task.limit:
-                    self._limit(task, at - self.machine.skip + task.limit)
+                    self._limit(task, at)
                 return
             task.admit(self.machine)
         heappush(self.running, (at + task.cost, task.number, task))
 
     def opened(self, wait: Gated, at: int) -> None:
+        wait.open = True
         heappush(self.running, (at + wait.cost, wait.number, wait))
         self._set_due()  # what was dropped may have opened it
+
+    def _set_due(self) -> None:
+        due = self.running[0][0] - self.machine.skip if self.running else FAR
+        if self.limits:
+            due = min(due, self._first_limit())
+        self.machine.due = due
 
     def _run(self, task: Task, at: int) -> None:
         # _complete, spelled out: this is the hottest path of the machine.
@@ -330,7 +281,7 @@ class Asap(Schedule):
             if failure is not None:
                 self.machine.fail(stream, failure)
         if queue:
-            self._start(queue[0], at)
+            self._head(queue[0], at)
 
     def advance(self) -> None:
         machine = self.machine
@@ -349,17 +300,15 @@ class Asap(Schedule):
     def _advance_with_limits(self, now: int) -> None:
         """Run and expire what is due, in the order of time."""
         running = self.running
-        skip = self.machine.skip
         while True:
-            limit = self._next_limit() + skip
-            if running and running[0][0] <= now and running[0][0] <= limit:
-                at, _, task = heappop(running)
+            at = running[0][0] if running else FAR
+            limit = self._first_limit() + self.machine.skip
+            if limit <= now and limit < at:
+                self._expire()
+            elif at <= now:
+                _, _, task = heappop(running)
                 if not task.done:
                     self._run(task, at)
-            elif limit <= now:
-                wait = heappop(self.limits)[2]
-                if wait.closed():  # else it is among those that run
-                    self._expire(wait, limit)
             else:
                 break
         self._set_due()
@@ -389,6 +338,10 @@ class Asap(Schedule):
             if not task.done:
                 machine.skip = max(machine.skip, at - machine.now)
                 self._run(task, at)
+        self._set_due()
+
+    def stop(self, stream: "Stream") -> None:
+        super().stop(stream)
         self._set_due()
 
     def retire(self, stream: "Stream") -> None:

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from heapq import heappop
 from typing import TYPE_CHECKING, Final
 
-from cannery.runtime.schedule import FAR, Asap, Schedule, reachable
+from cannery.runtime.reach import reachable
+from cannery.runtime.schedule import FAR, Asap, Schedule
 from cannery.runtime.tasks import Gated, Task
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Serial(Schedule):
 
     __slots__ = ("aging", "overdue")
 
+    polled = True
+
     def __init__(self, machine: "Machine") -> None:
         super().__init__(machine)
         self.aging: deque[tuple[int, Task]] = deque()
@@ -42,10 +45,11 @@ class Serial(Schedule):
         self.count += 1
         task.number = self.count
         task.done = False
-        task.stream.queue.append(task)
+        queue = task.stream.queue
+        queue.append(task)
+        if len(queue) == 1:
+            self._head(task, self.machine.now + self.machine.skip)
         self.aging.append((self.machine.now + self.machine.skip + PATIENCE, task))
-        if task.gated and len(task.stream.queue) == 1:
-            self._start(task, self.machine.now + self.machine.skip)
         self._catch_up()
 
     def advance(self) -> None:
@@ -57,26 +61,24 @@ class Serial(Schedule):
                 if task.stream not in self.overdue:
                     self.overdue.append(task.stream)
         self._catch_up()
-        if self.limits:
-            while self._next_limit() <= self.machine.now:
-                self._end_by_limit(heappop(self.limits)[2])
-
-    def _start(self, task: Task, at: int) -> None:
-        if isinstance(task, Gated) and task.limit:
-            self._limit(task, at - self.machine.skip + task.limit)
-
-    def _end_by_limit(self, wait: Gated) -> None:
-        if not wait.closed() or reachable(wait):
-            self._limit(wait, self.machine.now + PATIENCE)
-        else:
-            self._expire(wait, self.machine.now + self.machine.skip)
-        self._catch_up()
+        while self._first_limit() <= self.machine.now:
+            wait = self.limits[0][2]
+            if wait.closed() and not reachable(wait):
+                self._expire()
+            else:
+                heappop(self.limits)
+                self._expect(wait, self.machine.now + PATIENCE)
+            self._catch_up()
 
     def opened(self, wait: Gated, at: int) -> None:
         pass  # heads are looked at when it is their turn
 
     def returned(self, gate: Gated) -> None:
         self._catch_up()
+
+    def _head(self, task: Task, at: int) -> None:
+        if isinstance(task, Gated) and task.limit:
+            self._limit(task, at)
 
     def retire(self, stream: "Stream") -> None:
         self.drop(stream)
@@ -89,13 +91,17 @@ class Serial(Schedule):
         super().cancel(tasks)
         self._catch_up()
 
+    def lose(self, stream: "Stream") -> None:
+        super().lose(stream)
+        self._catch_up()
+
+    def stop(self, stream: "Stream") -> None:
+        super().stop(stream)
+        self._catch_up()
+
     def _run(self, task: Task) -> None:
         self.machine.skip += task.cost
-        at = self.machine.now + self.machine.skip
-        queue = task.stream.queue
-        self._complete(task, at)
-        if queue and queue[0].gated:
-            self._start(queue[0], at)
+        self._complete(task, self.machine.now + self.machine.skip)
 
     def _catch_up(self) -> None:
         """Run what is overdue and can run; set ``machine.due``."""
@@ -111,9 +117,7 @@ class Serial(Schedule):
         while self.aging and self.aging[0][1].done:
             self.aging.popleft()
         due = self.aging[0][0] - self.machine.skip if self.aging else FAR
-        if self.limits:
-            due = min(due, self._next_limit())
-        self.machine.due = due
+        self.machine.due = min(due, self._first_limit()) if self.limits else due
 
 
 class Late(Serial):
@@ -152,10 +156,10 @@ def _next_step(target: Task) -> Task | None:
             return None
         seen.add(target.stream.handle)
         assert isinstance(head, Gated)
-        opener = head.opener(reachable)
-        if opener is None:
+        candidates = [task for task in head.needs() if reachable(task)]
+        if not candidates:
             return None
-        target = opener
+        target = candidates[0]
 
 
 class Seeded(Serial):

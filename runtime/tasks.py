@@ -5,9 +5,9 @@ A task has a cost in nanoseconds and takes effect when it completes. Two flags s
 an object that was destroyed meanwhile keeps it until it is done (semantics.md 1.6).
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INTERNAL_ERROR,
@@ -15,11 +15,21 @@ from cannery.runtime.errors import (
     ACL_ERROR_RT_TASK_TIMEOUT,
     Refused,
 )
+from cannery.runtime.ids import HardwareId
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
     from cannery.runtime.memory import Place
     from cannery.runtime.objects import Event, Stream
+    from cannery.runtime.reach import Walk
+
+
+LOST: Final = -1
+"""``finish`` of a record that will never be done: its stream was aborted, or stopped after a failure."""
+
+DEVICE_LIMIT: Final = -1
+"""``limit`` of a wait on products where the device has the limit, and not the wait (semantics.md 0.4): what
+aclrtSetOpWaitTimeout set last when the wait begins."""
 
 
 class Task:
@@ -46,6 +56,9 @@ class Task:
         """Do what the task does; the failure that the next synchronise of the stream answers (semantics.md 5)."""
         return None
 
+    def happened(self, walk: "Walk") -> None:
+        """Note in a walk that looks ahead what would follow from the task's completion."""
+
     def dropped(self, machine: "Machine") -> None:
         """The task will never run: let go of what it holds, and let those go who wait for it."""
 
@@ -54,33 +67,47 @@ class Task:
         can do without. ``records`` has, for each record before it in the instance, that of the run."""
         return copy(self)
 
+    def lost(self, machine: "Machine") -> None:
+        """The task will never run, and who waits for it goes on waiting (semantics.md 5: abort, stop mode)."""
+        self.dropped(machine)
+
 
 class Gated(Task):
     """A task that holds its stream until something else happened: its gate opens. From then on it runs as others do.
 
-    ``limit``: so many nanoseconds after it came to the head of its stream, in real time, it fails with 107020 if its
-    gate is still closed (0: never). What has one takes a slot for it.
+    ``open``: that happened while it was the head of its stream. ``limit``: so many nanoseconds after it came there, in
+    real time, it fails with 107020 if its gate is still closed; or DEVICE_LIMIT; or 0, never.
     """
 
-    __slots__ = ()
+    __slots__ = ("limit", "open")
 
     gated = True
-    limit: int = 0
+
+    limit: int
+    open: bool
 
     def certain(self) -> bool:
         """Whether the gate is open, and nothing can close it before the task comes to it."""
         return not self.closed()
 
     def admit(self, machine: "Machine") -> None:
-        """The gate is open, and the task begins: take what only one can have."""
+        """It is the head of its stream, the gate is open, and the task begins: take what only one can have."""
 
     def enrol(self) -> None:
-        """Ask to be told (``Schedule.opened``) when the gate opens."""
+        """It became the head of its stream and is closed: ask to be told (``Schedule.opened``) when the gate opens."""
         raise NotImplementedError
 
-    def opener(self, reachable: Callable[[Task], bool]) -> Task | None:
-        """For a closed gate: a queued task that opens it, and that completes without a further action of the host."""
-        raise NotImplementedError
+    def needs(self) -> Sequence[Task]:
+        """For a closed gate: queued tasks, one of which would open it."""
+        return ()
+
+    def before(self) -> Task | None:
+        """For a closed gate that only the host can open: what has to run first, so that the host can."""
+        return None
+
+    def may_open(self, walk: "Walk") -> bool:
+        """Whether the gate is open after what happened in a walk that looks ahead; tell the walk where else to look."""
+        return False
 
     def expired(self) -> Refused:
         """The failure that the limit means (semantics.md 1.9, 2)."""
@@ -90,48 +117,113 @@ class Gated(Task):
             self.what, self.stream.handle, self.limit // 1_000_000_000,
         )  # fmt: skip
 
-    def before(self) -> Task | None:
-        """For a closed gate that only the host can open: what has to run first, so that the host can."""
-        return None
-
 
 class Record(Task):
     """aclrtRecordEvent: when it completes, everything queued before it on its stream is done.
 
-    ``waiters`` are heads of other streams that wait for this very record; there are none while it is inert.
+    ``id`` is the hardware id that it signals, None for events that nobody can wait for. It is inert as long as no wait
+    needs it and its event keeps the id.
     """
 
-    __slots__ = ("inert", "waiters")
-    __deletable__ = ("waiters",)  # for the compiled form
+    __slots__ = ("id", "inert")
 
     what = "event record"
 
-    waiters: "list[Gated]"
+    id: "HardwareId | None"
 
     def effect(self, machine: "Machine") -> Refused | None:
-        waiters = self.waiters
-        self.inert = True
-        del self.waiters  # they refer to this record
-        for waiter in waiters:
-            machine.schedule.opened(waiter, self.finish)
+        hardware_id = self.id
+        if hardware_id is not None:
+            waiters = hardware_id.waiters
+            if waiters:
+                hardware_id.waiters = []
+                for waiter in waiters:
+                    machine.schedule.opened(waiter, self.finish)
+            if not hardware_id.kept and not hardware_id.uses:
+                pool = hardware_id.pool
+                if pool is not None:  # let_go, spelled out
+                    hardware_id.kept = True
+                    self.id = None
+                    pool.free.append(hardware_id)
+                else:
+                    self.let_go()
         return None
+
+    def happened(self, walk: "Walk") -> None:
+        walk.done.add(self.number)
 
     def dropped(self, machine: "Machine") -> None:
         if not self.inert:
             self.effect(machine)
 
     def again(self, machine: "Machine", records: "dict[Record, Record]") -> "Record":
-        made = records[self] = Record()
-        made.inert = True
-        made.cost = self.cost
+        made = records[self] = record_of_no_event(self.cost)
         return made
 
-    def enrol(self, waiter: "Gated") -> None:
-        """Tell ``waiter`` when this record is done."""
-        if self.inert:
-            self.inert = False
-            self.waiters = []
-        self.waiters.append(waiter)
+    def lost(self, machine: "Machine") -> None:
+        self.finish = LOST
+        if self.id is not None and not self.id.kept and not self.id.uses:
+            self.let_go()
+
+    def enrol(self, waiter: "RecordWait") -> None:
+        """Tell ``waiter`` when this record is done. One that was lost never is."""
+        self.inert = False
+        if self.id is not None:
+            self.id.waiters.append(waiter)
+
+    def use(self) -> None:
+        """A wait or reset that needs the id is queued."""
+        if self.id is not None:
+            self.id.uses += 1
+
+    def supersede(self) -> None:
+        """Its event has a newer record, or is gone: the id goes back once nothing queued needs it (1.2)."""
+        hardware_id = self.id
+        if hardware_id is not None and hardware_id.kept:
+            if not self.done:
+                hardware_id.kept = False
+                self.inert = False
+            elif hardware_id.uses:
+                hardware_id.kept = False
+            elif hardware_id.pool is not None:  # let_go, spelled out
+                hardware_id.cleared = False
+                self.id = None
+                hardware_id.pool.free.append(hardware_id)
+
+    def unuse(self) -> None:
+        """A queued wait or reset that needed the id is over."""
+        hardware_id = self.id
+        if hardware_id is not None:
+            hardware_id.uses -= 1
+            if not hardware_id.uses and not hardware_id.kept and self.done:
+                self.let_go()
+
+    def let_go(self) -> None:
+        """Give the id back."""
+        assert self.id is not None
+        self.id.give_back()
+        self.id = None
+
+
+def record_of_no_event(cost: int) -> Record:
+    """A record that tasks can wait for which no event stands for."""
+    record = Record()
+    record.id = HardwareId(0, None)
+    record.inert = True
+    record.cost = cost
+    return record
+
+
+class SharedRecord(Record):
+    """A record of an event with ACL_EVENT_IPC: takes a slot of the event instead of an id (semantics.md 1.14)."""
+
+    __slots__ = ("event",)
+
+    event: "Event"
+
+    def let_go(self) -> None:
+        super().let_go()
+        self.event.slots -= 1
 
 
 class SignalRecord(Record):
@@ -148,42 +240,97 @@ class SignalRecord(Record):
         waiters, event.waiters = event.waiters, []
         for waiter in waiters:
             machine.schedule.opened(waiter, self.finish)
+        event.unuse()
         return None
+
+    def happened(self, walk: "Walk") -> None:
+        walk.done.add(self.number)
+        walk.signalled.add(self.event.handle)
 
     def dropped(self, machine: "Machine") -> None:
         self.event.pending.remove(self)
+        self.event.unuse()
+
+    def lost(self, machine: "Machine") -> None:
+        self.finish = LOST
+        self.dropped(machine)
 
     def again(self, machine: "Machine", records: "dict[Record, Record]") -> "SignalRecord":
         made = records[self] = SignalRecord()
+        made.id = None
         made.inert = False
         made.event = self.event
         made.cost = self.cost
         made.event.pending.append(made)
-        if made.event.handle in machine.events:  # else it would refer to itself for good
-            made.event.record = made
+        made.event.uses += 1
+        if not made.event.gone:  # else it would refer to itself for good
+            made.event.take(made)
         return made
 
 
-class EventWait(Gated):
-    """aclrtStreamWaitEvent: holds its stream until ``record`` is done; without one, until the event's bit is set."""
+class RecordWait(Gated):
+    """Holds its stream until ``record`` is done."""
 
-    __slots__ = ("event", "record")
+    __slots__ = ("record",)
 
-    inert = True
-    what = "event wait"
-
-    event: "Event"
     record: Record | None
 
     def closed(self) -> bool:
         record = self.record
-        return not (self.event.signalled if record is None else record.done)
+        if self.open or record is None:
+            return False
+        return not record.done or record.finish == LOST or (record.id is not None and record.id.cleared)
 
-    def again(self, machine: "Machine", records: "dict[Record, Record]") -> "EventWait | None":
-        made = copy(self)
+    def enrol(self) -> None:
+        assert self.record is not None
+        self.record.enrol(self)
+
+    def needs(self) -> Sequence[Task]:
+        return () if self.record is None or self.record.done else (self.record,)
+
+    def may_open(self, walk: "Walk") -> bool:
+        record = self.record
+        assert record is not None
+        walk.visit(record.stream)
+        return record.number in walk.done
+
+    def dropped(self, machine: "Machine") -> None:
+        record = self.record
+        if record is not None and record.id is not None and self in record.id.waiters:
+            record.id.waiters.remove(self)
+
+
+class EventWait(RecordWait):
+    """aclrtStreamWaitEvent: holds its stream until ``record`` is done; without one, until the event's bit is set."""
+
+    __slots__ = ("event",)
+
+    what = "event wait"
+
+    event: "Event"
+
+    def closed(self) -> bool:
         if self.record is not None:
-            made.record = records[self.record]
-        return made
+            return super().closed()
+        return not self.open and not self.event.signalled
+
+    def use(self) -> None:
+        """It is queued: what it waits for has to stay."""
+        self.open = False
+        self.event.waits += 1
+        if self.record is None:
+            self.event.uses += 1
+        else:
+            self.record.use()
+
+    def effect(self, machine: "Machine") -> Refused | None:
+        event = self.event
+        event.waits -= 1
+        if self.record is None:
+            event.unuse()
+        else:
+            self.record.unuse()
+        return None
 
     def enrol(self) -> None:
         if self.record is None:
@@ -191,25 +338,74 @@ class EventWait(Gated):
         else:
             self.record.enrol(self)
 
-    def opener(self, reachable: Callable[[Task], bool]) -> Task | None:
+    def needs(self) -> Sequence[Task]:
+        return self.event.pending if self.record is None else super().needs()
+
+    def may_open(self, walk: "Walk") -> bool:
         if self.record is not None:
-            return self.record
-        for record in self.event.pending:
-            if reachable(record):
-                return record
-        return None
+            return super().may_open(walk)
+        for pending in self.event.pending:
+            walk.visit(pending.stream)
+        return self.event.handle in walk.signalled
 
     def dropped(self, machine: "Machine") -> None:
+        super().dropped(machine)
+        if self.record is None and self in self.event.waiters:
+            self.event.waiters.remove(self)
+        self.effect(machine)
+
+    def again(self, machine: "Machine", records: "dict[Record, Record]") -> "EventWait | None":
+        made = copy(self)
+        if self.record is not None:
+            made.record = records[self.record]
+        made.use()
+        return made
+
+    def expired(self) -> Refused:
+        return Refused(
+            ACL_ERROR_RT_TASK_TIMEOUT,
+            "the stream {:#x} waited for the event {:#x} until the limit of the wait; record the event, or set a "
+            "longer limit (aclrtStreamWaitEventWithTimeout, aclrtSetOpWaitTimeout)",
+            self.stream.handle, self.event.handle,
+        )  # fmt: skip
+
+
+class EventReset(Task):
+    """aclrtResetEvent: takes back what ``record`` signalled; without one, clears the event's bit (semantics.md 1.8)."""
+
+    __slots__ = ("event", "record")
+
+    what = "event reset"
+
+    event: "Event"
+    record: Record | None
+
+    def effect(self, machine: "Machine") -> Refused | None:
         record = self.record
-        waiters = self.event.waiters if record is None else [] if record.inert else record.waiters
-        if self in waiters:
-            waiters.remove(self)
+        if record is None:
+            self.event.signalled = False
+        elif record.done and record.id is not None:
+            record.id.cleared = True
+        self.dropped(machine)
+        return None
 
+    def use(self) -> None:
+        """It is queued: what it clears has to stay."""
+        if self.record is None:
+            self.event.uses += 1
+        else:
+            self.record.use()
 
-class LimitedEventWait(EventWait):
-    """A wait for an event that has a limit."""
+    def dropped(self, machine: "Machine") -> None:
+        if self.record is None:
+            self.event.unuse()
+        else:
+            self.record.unuse()
 
-    __slots__ = ("limit",)
+    def again(self, machine: "Machine", records: "dict[Record, Record]") -> "EventReset":
+        made = copy(self)
+        made.use()
+        return made
 
 
 class Copy(Task):
@@ -244,6 +440,28 @@ class Copy(Task):
             "an asynchronous copy of {} bytes found its {} ({:#x}, {}) freed, or shorter, when it ran; synchronise the "
             "stream before freeing memory that it uses",
             self.size, role, place.address, place.kind,
+        )  # fmt: skip
+
+
+class Fill(Task):
+    """aclrtMemsetAsync: sets bytes when it completes."""
+
+    __slots__ = ("place", "size", "value")
+
+    what = "memory set"
+
+    place: "Place"
+    size: int
+    value: int
+
+    def effect(self, machine: "Machine") -> Refused | None:
+        if self.place.holds(self.size) and machine.memory.fill(self.place, self.value, self.size):
+            return None
+        return Refused(
+            ACL_ERROR_RT_SYS_DMA,
+            "an asynchronous set of {} bytes at {:#x} ({}) found the memory freed, or not accessible, when it ran; "
+            "synchronise the stream before freeing memory that it uses",
+            self.size, self.place.address, self.place.kind,
         )  # fmt: skip
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from cannery.runtime import capture_events
 from cannery.runtime.errors import Refused
-from cannery.runtime.lanes import BoundLane
 from cannery.runtime.machine import Wait
+from cannery.runtime.objects import PERSISTENT
 from tests.fakes import OUT, Driver
 
 SYNC = 0x01
@@ -77,10 +77,7 @@ class GraphDriver(Driver):
 
     def persistent(self) -> int:
         """A stream for instances built by hand."""
-        stream = self.stream()
-        held = self.machine.streams[stream]
-        held.lane = BoundLane(held)
-        return stream
+        return int(self.ok("aclrtCreateStreamWithConfig", OUT, 0, PERSISTENT))
 
     def by_hand(self, *streams: int, flag: int = 0) -> int:
         """An instance that is being built, with these streams bound."""

@@ -86,7 +86,7 @@ def test_documented_a_refused_call_breaks_the_capture(breaking: str) -> None:
 def fill(driver: GraphDriver, left: int) -> list[int]:
     """Take streams of the device until ``left`` are left."""
     device = driver.machine.devices[0]
-    return [driver.stream() for _ in range(driver.machine.profile.streams - device.streams - left)]
+    return [driver.stream() for _ in range(device.stream_ids.available - left)]
 
 
 def test_no_stream_left_for_a_capture() -> None:
@@ -158,7 +158,8 @@ def test_a_capture_ends_with_its_device() -> None:
     driver.ok("aclrtResetDevice", 0)
     assert not driver.machine.captures and not driver.machine.graphs and not driver.machine.streams
     driver.ok("aclrtSetDevice", 0)
-    assert driver.machine.devices[0].streams == 1
+    ids = driver.machine.devices[0].stream_ids
+    assert ids.limit - ids.available == 1
 
 
 def test_captured_streams_do_not_fill() -> None:

@@ -236,10 +236,11 @@ documents: streams of an instance cannot be used
     out e s -> 107029
     in s e -> 107029
     out e null -> 107029
-    record e s
+    record e s -> 107000
+    record e2 s
     begin s2
-    out e s2 -> 107000
-    in s2 e -> 107000
+    out e2 s2 -> 107000
+    in s2 e2 -> 107000
     end s2 = m
 
 1.7: two captures use an event with the flag EXTERNAL

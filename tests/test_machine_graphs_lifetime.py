@@ -94,11 +94,11 @@ class TestWhatAnInstanceHas:
 
     def test_streams_go_with_the_instance(self) -> None:
         driver = opened()
-        before = driver.machine.devices[0].streams
+        before = driver.machine.devices[0].stream_ids.available
         stream = driver.stream()
         driver.ok("aclmdlRIDestroy", captured(driver, stream))
         driver.ok("aclrtDestroyStream", stream)
-        assert driver.machine.devices[0].streams == before
+        assert driver.machine.devices[0].stream_ids.available == before
 
 
 class TestFailures:

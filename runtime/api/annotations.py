@@ -9,6 +9,8 @@ its C types imply, and raw pointers.
 from typing import Final
 
 from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
+from cannery.runtime.api.devices import DEVICES
+from cannery.runtime.api.events import EVENTS
 from cannery.runtime.api.graphs import GRAPHS
 from cannery.runtime.api.memory import MEMORY
 from cannery.runtime.api.notifies import NOTIFIES
@@ -25,6 +27,7 @@ from cannery.runtime.api.roles import (
     ThreadId,
     UserData,
 )
+from cannery.runtime.api.streams import STREAMS
 
 __all__ = ["ANNOTATIONS", "BLOCKS", "CONTEXT", "Annotation", "call"]
 
@@ -34,28 +37,20 @@ ANNOTATIONS: Final = (
         configPath=CString(),
     ),
     call("aclFinalize")(),
+    call("aclFinalizeReference")(
+        refCount=OutScalar("uint64_t"),
+    ),
+    call("aclrtGetVersion")(
+        majorVersion=OutScalar("int32_t"),
+        minorVersion=OutScalar("int32_t"),
+        patchVersion=OutScalar("int32_t"),
+    ),
     call("aclGetRecentErrMsg")(),
     call("aclrtPeekAtLastError")(
         level=Scalar("aclrtLastErrLevel"),
     ),
     call("aclrtGetLastError")(
         level=Scalar("aclrtLastErrLevel"),
-    ),
-    call("aclrtSetDevice")(
-        deviceId=Scalar("int32_t"),
-    ),
-    call("aclrtResetDevice", BLOCKS)(
-        deviceId=Scalar("int32_t"),
-    ),
-    call("aclrtGetDevice", CONTEXT)(
-        deviceId=OutScalar("int32_t"),
-    ),
-    call("aclrtGetDeviceCount")(
-        count=OutScalar("uint32_t"),
-    ),
-    call("aclrtGetSocName")(),
-    call("aclrtGetRunMode")(
-        runMode=OutScalar("aclrtRunMode"),
     ),
     call("aclrtCreateContext")(
         context=CreatedHandle("context"),
@@ -71,58 +66,8 @@ ANNOTATIONS: Final = (
         context=HandleOut("context"),
     ),
     call("aclrtSynchronizeDevice", BLOCKS, CONTEXT)(),
-    # 5. Streams; 10a for what needs a context
-    call("aclrtCreateStream", CONTEXT)(
-        stream=CreatedHandle("stream"),
-    ),
-    call("aclrtDestroyStream", BLOCKS, CONTEXT)(
-        stream=ReleasedHandle("stream"),
-    ),
-    call("aclrtSynchronizeStream", BLOCKS, CONTEXT)(
-        stream=Handle("stream"),
-    ),
-    call("aclrtSynchronizeStreamWithTimeout", BLOCKS, CONTEXT)(
-        stream=Handle("stream"),
+    call("aclrtSynchronizeDeviceWithTimeout", BLOCKS, CONTEXT)(
         timeout=Scalar("int32_t"),
-    ),
-    call("aclrtStreamQuery", CONTEXT)(
-        stream=Handle("stream"),
-        status=OutScalar("aclrtStreamStatus"),
-    ),
-    # 1. Events. A record waits while no event id is free (1.7).
-    call("aclrtCreateEvent", CONTEXT)(
-        event=CreatedHandle("event"),
-    ),
-    call("aclrtCreateEventWithFlag", CONTEXT)(
-        event=CreatedHandle("event"),
-        flag=Scalar("uint32_t"),
-    ),
-    call("aclrtCreateEventExWithFlag", CONTEXT)(
-        event=CreatedHandle("event"),
-        flag=Scalar("uint32_t"),
-    ),
-    call("aclrtDestroyEvent")(
-        event=ReleasedHandle("event"),
-    ),
-    call("aclrtRecordEvent", BLOCKS, CONTEXT)(
-        event=Handle("event"),
-        stream=Handle("stream"),
-    ),
-    call("aclrtStreamWaitEvent", CONTEXT)(
-        stream=Handle("stream"),
-        event=Handle("event"),
-    ),
-    call("aclrtQueryEventStatus")(
-        event=Handle("event"),
-        status=OutScalar("aclrtEventRecordedStatus"),
-    ),
-    call("aclrtSynchronizeEvent", BLOCKS)(
-        event=Handle("event"),
-    ),
-    call("aclrtEventElapsedTime")(
-        ms=OutScalar("float"),
-        startEvent=Handle("event"),
-        endEvent=Handle("event"),
     ),
     # 6. Callbacks. A launch waits while its stream is full, the end of a subscription for blocking functions. Without a
     # context only aclrtUnSubscribeReport takes an explicit stream.
@@ -165,6 +110,9 @@ ANNOTATIONS: Final = (
         fmt=CString(),
         args=Raw(),
     ),
+    *DEVICES,
+    *STREAMS,
+    *EVENTS,
     *MEMORY,
     *NOTIFIES,
     *GRAPHS,

@@ -28,6 +28,13 @@ MEMORY: Final[tuple[Annotation, ...]] = (
         value=Scalar("int32_t"),
         count=Scalar("size_t"),
     ),
+    call("aclrtMemsetAsync", BLOCKS, CONTEXT)(
+        devPtr=Address("any", "count", "write"),
+        maxCount=Scalar("size_t"),
+        value=Scalar("int32_t"),
+        count=Scalar("size_t"),
+        stream=Handle("stream"),
+    ),
     call("aclrtMemcpy", CONTEXT)(
         dst=Address("any", "count", "write"),
         destMax=Scalar("size_t"),

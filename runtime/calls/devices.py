@@ -1,6 +1,6 @@
 """Devices: selection, release, count, what they are (semantics.md 4)."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime import lifecycle
 from cannery.runtime.calls.registry import call
@@ -9,12 +9,27 @@ from cannery.runtime.errors import (
     ACL_ERROR_RT_INVALID_DEVICEID,
     ACL_ERROR_RT_NO_DEVICE,
     Refused,
+    driver_fault,
+    invalid,
     null,
+    out_of_range,
+    unsupported,
 )
 from cannery.runtime.objects import Device, Thread
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
+
+VERSION: Final = (1, 17, 0)  # ACL_MAJOR_VERSION, ACL_MINOR_VERSION, ACL_PATCH_VERSION of the headers
+DEVICE_STATUS_NORMAL: Final = 0
+
+# aclrtDevAttr.
+AICORE_CORE_NUM: Final = 101
+CUBE_CORE_NUM: Final = 102
+VECTOR_CORE_NUM: Final = 201
+TOTAL_GLOBAL_MEM_SIZE: Final = 301
+PHY_CHIP_ID: Final = 402
+IS_VIRTUAL: Final = 501
 
 
 def device_named(machine: "Machine", user: int) -> Device:
@@ -45,16 +60,31 @@ def reset_device(machine: "Machine", thread: Thread, device_id: int) -> int:
     machine.hold()
     device = device_named(machine, device_id)
     if not device.selected:
-        raise Refused(
-            ACL_ERROR_RT_CONTEXT_RELEASE_ERROR,
-            "device {} is not selected by this process any more; call aclrtResetDevice once for each aclrtSetDevice",
-            device_id,
-        )
+        raise _released(device_id)
     if device.selected == 1:
         lifecycle.release(machine, thread, device)
     else:
         device.selected -= 1
     return 0
+
+
+@call("aclrtResetDeviceForce")
+def reset_device_force(machine: "Machine", thread: Thread, device_id: int) -> int:
+    """Releases at once, whatever the count is."""
+    machine.hold()
+    device = device_named(machine, device_id)
+    if not device.selected:
+        raise _released(device_id)
+    lifecycle.release(machine, thread, device)
+    return 0
+
+
+def _released(device_id: int) -> Refused:
+    return Refused(
+        ACL_ERROR_RT_CONTEXT_RELEASE_ERROR,
+        "device {} is not selected by this process any more; call aclrtResetDevice once for each aclrtSetDevice",
+        device_id,
+    )
 
 
 @call("aclrtGetDevice")
@@ -88,3 +118,59 @@ def get_run_mode(machine: "Machine", thread: Thread, out: int) -> Any:
     if not out:
         raise null("runMode")
     return 0, machine.profile.run_mode
+
+
+@call("aclrtGetVersion")
+def get_version(machine: "Machine", thread: Thread, out_major: int, out_minor: int, out_patch: int) -> Any:
+    for argument, out in (("majorVersion", out_major), ("minorVersion", out_minor), ("patchVersion", out_patch)):
+        if not out:
+            raise null(argument)
+    return 0, *VERSION
+
+
+@call("aclrtQueryDeviceStatus")
+def query_device_status(machine: "Machine", thread: Thread, device_id: int, out: int) -> Any:
+    """Simulated devices are always well."""
+    if not out:
+        raise null("deviceStatus")
+    device_named(machine, device_id)
+    return 0, DEVICE_STATUS_NORMAL
+
+
+@call("aclrtSetTsDevice")
+def set_ts_device(machine: "Machine", thread: Thread, ts_id: int) -> int:
+    """There is one task scheduler, which both ids mean."""
+    if ts_id not in (0, 1):
+        raise invalid("the argument tsId is {}; pass ACL_TS_ID_AICORE (0) or ACL_TS_ID_AIVECTOR (1)", ts_id)
+    return 0
+
+
+@call("aclrtGetDeviceInfo")
+def get_device_info(machine: "Machine", thread: Thread, device_id: int, attribute: int, out: int) -> Any:
+    if not out:
+        raise null("value")
+    devices = machine.devices
+    if device_id >= len(devices):
+        raise out_of_range("the argument deviceId is {}, but this process sees {} device(s)", device_id, len(devices))
+    profile = machine.profile
+    known = {
+        AICORE_CORE_NUM: profile.cube_cores,
+        CUBE_CORE_NUM: profile.cube_cores,
+        VECTOR_CORE_NUM: profile.vector_cores,
+        TOTAL_GLOBAL_MEM_SIZE: profile.memory_bytes,
+        PHY_CHIP_ID: devices[device_id].index,
+        IS_VIRTUAL: 0,
+    }
+    if attribute not in known:
+        raise unsupported("the attribute {} of a device is not simulated", attribute)
+    return 0, known[attribute]
+
+
+@call("aclrtDeviceGetBareTgid")
+def device_get_bare_tgid(machine: "Machine", thread: Thread, out: int) -> Any:
+    if not out:
+        raise null("pid")
+    content = machine.port.file(b"/proc/self/stat")
+    if not content:
+        raise driver_fault("the process id is not known: /proc cannot be read")
+    return 0, int(content.split(None, 1)[0])

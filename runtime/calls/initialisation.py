@@ -50,13 +50,36 @@ def init(machine: "Machine", thread: Thread, path: bytes | None) -> int:
 
 @call("aclFinalize")
 def finalize(machine: "Machine", thread: Thread) -> int:
+    """Whatever the count is."""
+    if machine.process.finalised:
+        raise _finalised()
+    _finalize(machine)
+    return 0
+
+
+@call("aclFinalizeReference")
+def finalize_reference(machine: "Machine", thread: Thread, out: int) -> Any:
+    """``refCount`` may be null, and tells what is left, also when the call fails."""
     process = machine.process
-    if process.finalised:
-        raise _acl(ACL_ERROR_REPEAT_FINALIZE, "already finalised; call aclFinalize once after each aclInit")
+    number = 0
+    if process.references > 1:
+        process.references -= 1
+    elif process.references:
+        _finalize(machine)
+    else:
+        number = machine.refuse(thread, "aclFinalizeReference", _finalised())
+    return number, process.references if out else None
+
+
+def _finalize(machine: "Machine") -> None:
+    process = machine.process
     process.finalised = True
     process.references = 0
     process.default_device = None
-    return 0
+
+
+def _finalised() -> Refused:
+    return _acl(ACL_ERROR_REPEAT_FINALIZE, "already finalised; call aclFinalize once after each aclInit")
 
 
 def _configuration(machine: "Machine", path: bytes, content: bytes) -> tuple[bool, Device | None]:

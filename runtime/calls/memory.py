@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime import capture
 from cannery.runtime.calls.registry import call
+from cannery.runtime.calls.streams import named_stream, submission_stream
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INVALID_MEMORY_TYPE,
     ACL_ERROR_RT_MEMORY_ALLOCATION,
@@ -15,6 +16,7 @@ from cannery.runtime.errors import (
 )
 from cannery.runtime.memory import DEVICE, Place
 from cannery.runtime.objects import Thread
+from cannery.runtime.tasks import Fill
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -123,6 +125,32 @@ def memset(machine: "Machine", thread: Thread, address: int, maximum: int, value
         raise not_allocated("devPtr", place, count)
     if not machine.memory.fill(place, value & 0xFF, count):
         raise driver_fault("the {} bytes of host memory at devPtr ({:#x}) are not writable", count, address)
+    return 0
+
+
+@call("aclrtMemsetAsync")
+def memset_async(
+    machine: "Machine", thread: Thread, address: int, maximum: int, value: int, count: int, stream_handle: int
+) -> int:
+    if not count:
+        return 0
+    if not address:
+        raise null("devPtr")
+    machine.hold()
+    named = named_stream(machine, stream_handle)
+    if count > maximum:
+        raise out_of_range("the argument count is {}, above maxCount, which is {}", count, maximum)
+    stream = submission_stream(machine, machine.context_of(thread), stream_handle, named)
+    place = machine.memory.place(address)
+    if not place.holds(count):
+        raise not_allocated("devPtr", place, count)
+    fill = Fill()
+    fill.stream = stream
+    fill.place = place
+    fill.value = value & 0xFF
+    fill.size = count
+    fill.cost = machine.profile.copy_ns + count * 1000 // machine.profile.device_bytes_per_us
+    machine.schedule.submit(fill)
     return 0
 
 

@@ -127,7 +127,7 @@ def wait_and_reset_notify(machine: "Machine", thread: Thread, handle: int, strea
         )  # fmt: skip
     wait = NotifyWait()
     wait.notify = notify
-    wait.admitted = False
+    wait.open = False
     wait.limit = _limit(machine, timeout)
     wait.cost = machine.event_cost
     wait.stream = stream

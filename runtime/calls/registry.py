@@ -29,8 +29,19 @@ def call(name: str, everywhere: bool = False) -> Callable[[_F], _F]:
     return register
 
 
-def bound(machine: "Machine", name: str, handler: Callable[..., Any]) -> "Handler":
-    """The handler as a driver calls it: bound to its machine, with refusals turned into numbers."""
+def bound(machine: "Machine", name: str, handler: Callable[..., Any], arity: int) -> "Handler":
+    """The handler as a driver calls it: bound to its machine, with refusals turned into numbers.
+
+    ``arity``: how many arguments the C function has. What is called most has two, and an entry of its own for speed.
+    """
+
+    def entry_of_two(thread: "Thread", one: Any, two: Any) -> Any:
+        try:
+            return handler(machine, thread, one, two)
+        except Refused as refused:
+            return machine.refuse(thread, name, refused)
+        except Again as again:
+            return machine.start_again(again, thread, name, entry, (one, two))
 
     def entry(thread: "Thread", *arguments: Any) -> Any:
         try:
@@ -40,7 +51,7 @@ def bound(machine: "Machine", name: str, handler: Callable[..., Any]) -> "Handle
         except Again as again:
             return machine.start_again(again, thread, name, entry, arguments)
 
-    return entry
+    return entry_of_two if arity == 2 else entry
 
 
 def absent(returns: str) -> Callable[..., Any]:

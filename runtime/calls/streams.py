@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cannery.runtime import capture, lifecycle
 from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import (
-    ACL_ERROR_RT_NO_STREAM_RESOURCE,
+    ACL_ERROR_RT_STREAM_ABORT,
     ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
     Again,
     Refused,
@@ -14,15 +14,19 @@ from cannery.runtime.errors import (
     null,
     out_of_range,
     stale,
+    unsupported,
 )
-from cannery.runtime.graphs import stream_limit
-from cannery.runtime.objects import Context, Stream, Thread
+from cannery.runtime.lanes import BoundLane
+from cannery.runtime.objects import HUGE, PERSISTENT, STREAM_DEVICE_USE_ONLY, Context, Stream, Thread
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
 
 STREAM_COMPLETE: Final = 0
 STREAM_NOT_READY: Final = 1
+GREATEST_PRIORITY: Final = 0
+LEAST_PRIORITY: Final = 7
+KNOWN_FLAGS: Final = 0x3F
 
 
 def check_usable(context: Context) -> None:
@@ -47,14 +51,31 @@ def outcome(stream: Stream) -> int:
     return 0
 
 
-def submission_stream(machine: "Machine", context: Context, handle: int, named: Stream | None) -> Stream:
-    """The stream of ``context`` that a task goes to, with room for it (semantics.md 0.3). ``named``: what ``handle``
-    names.
+def task_stream(context: Context, handle: int, named: Stream | None) -> Stream:
+    """The stream of ``context`` that a task goes to (semantics.md 0.3). ``named``: what ``handle`` names.
 
     Raises:
         Refused: 107003, or what stopped the context.
-        Again: the stream is full, and the call waits for its first task.
     """
+    if named is None:
+        stream = context.default
+    else:
+        stream = named
+        if stream.context is not context:
+            raise foreign(handle)
+    if context.failed is not None:
+        raise context.failed.again()
+    return stream
+
+
+def make_room(machine: "Machine", stream: Stream) -> None:
+    """Raises Again while the stream is full: the call waits for its first task."""
+    if len(stream.queue) >= machine.depth:
+        raise Again(stream.queue[0])
+
+
+def submission_stream(machine: "Machine", context: Context, handle: int, named: Stream | None) -> Stream:
+    """:func:`task_stream`, with room for the task."""
     if named is None:
         stream = context.default
     else:
@@ -69,25 +90,56 @@ def submission_stream(machine: "Machine", context: Context, handle: int, named: 
     return stream
 
 
+def named_stream(machine: "Machine", handle: int) -> Stream | None:
+    """The stream of that handle; None for null.
+
+    Raises:
+        Refused: 107017.
+    """
+    stream = machine.streams.get(handle)
+    if stream is None and handle:
+        raise stale("stream", handle)
+    return stream
+
+
 @call("aclrtCreateStream")
 def create_stream(machine: "Machine", thread: Thread, out: int) -> Any:
     if not out:
         raise null("stream")
     machine.hold()
     context = machine.context_of(thread)
-    limit = stream_limit(machine)
-    if context.device.streams >= limit:
-        raise Refused(
-            ACL_ERROR_RT_NO_STREAM_RESOURCE,
-            "device {} has {} streams, default streams included, and this product no more; destroy some, or reuse them",
-            context.device.user, limit,
-        )  # fmt: skip
-    return 0, lifecycle.open_stream(machine, context).handle
+    hardware_id = lifecycle.take_stream_id(context.device)
+    return 0, lifecycle.open_stream(machine, context, hardware_id).handle
 
 
-@call("aclrtDestroyStream")
-def destroy_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
-    """Waits for queued work; the handle is dead from the start."""
+@call("aclrtCreateStreamWithConfig")
+def create_stream_with_config(machine: "Machine", thread: Thread, out: int, priority: int, flag: int) -> Any:
+    """Unknown flags are dropped; the priority is clamped as a signed number (semantics.md 0.4, 5)."""
+    if not out:
+        raise null("stream")
+    machine.hold()
+    flag &= KNOWN_FLAGS
+    profile = machine.profile
+    if flag & HUGE and not profile.huge_streams:
+        raise unsupported("product {} has no streams with ACL_STREAM_HUGE", profile.name)
+    if flag & STREAM_DEVICE_USE_ONLY:
+        if flag != STREAM_DEVICE_USE_ONLY:
+            raise out_of_range(
+                "the argument flag is {:#x}; pass ACL_STREAM_DEVICE_USE_ONLY alone, without other flags", flag
+            )
+        if not profile.device_use_only_streams:
+            raise unsupported("product {} has no streams with ACL_STREAM_DEVICE_USE_ONLY", profile.name)
+    context = machine.context_of(thread)
+    if priority >= 1 << 31:
+        priority -= 1 << 32
+    priority = min(max(priority, GREATEST_PRIORITY), LEAST_PRIORITY)
+    stream = lifecycle.open_stream(machine, context, lifecycle.take_stream_id(context.device), priority, flag)
+    if flag & PERSISTENT:
+        stream.lane = BoundLane(stream)
+    return 0, stream.handle
+
+
+def _stream_to_destroy(machine: "Machine", thread: Thread, handle: int) -> Stream:
     if not handle:
         raise null("stream")
     machine.hold()
@@ -102,6 +154,13 @@ def destroy_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
         raise out_of_range(
             "the argument stream ({:#x}) is the default stream of its context; it goes with the context", handle
         )
+    return stream
+
+
+@call("aclrtDestroyStream")
+def destroy_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
+    """Waits for queued work; the handle is dead from the start."""
+    stream = _stream_to_destroy(machine, thread, handle)
     del machine.streams[handle]
 
     def end() -> int:
@@ -109,6 +168,58 @@ def destroy_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
         return 0
 
     return machine.wait(thread, "aclrtDestroyStream", [stream.queue[-1]], end) if stream.queue else end()
+
+
+@call("aclrtDestroyStreamForce")
+def destroy_stream_force(machine: "Machine", thread: Thread, handle: int) -> int:
+    """Does not wait: queued work is dropped."""
+    lifecycle.close_stream(machine, _stream_to_destroy(machine, thread, handle))
+    return 0
+
+
+def _stream_to_clear(machine: "Machine", thread: Thread, handle: int, stream: Stream | None) -> Stream:
+    """The stream of aclrtStreamAbort and aclrtStreamStop."""
+    context = machine.context_of(thread)
+    stream = stream or context.default
+    if stream.context is not context:
+        raise foreign(handle)
+    return stream
+
+
+@call("aclrtStreamAbort")
+def stream_abort(machine: "Machine", thread: Thread, handle: int) -> int:
+    """Queued work is lost, and the next synchronise says so; those that wait now end with it."""
+    machine.hold()
+    named = named_stream(machine, handle)
+    if named is None and (thread.context is None or not machine.profile.control_queue):
+        raise out_of_range("the argument stream is null, and there is no default stream to take instead")
+    stream = _stream_to_clear(machine, thread, handle, named)
+    machine.schedule.lose(stream)
+    stream.failure = aborted(stream)
+    return 0
+
+
+@call("aclrtStreamStop")
+def stream_stop(machine: "Machine", thread: Thread, handle: int) -> int:
+    """The task that runs, or waits, ends without effect; the rest goes on (semantics.md 5; reference page)."""
+    machine.hold()
+    named = named_stream(machine, handle)
+    if named is None:
+        raise out_of_range("the argument stream is null; aclrtStreamStop does not take the default stream")
+    stream = _stream_to_clear(machine, thread, handle, named)
+    if stream.queue:
+        stream.failure = aborted(stream)
+        machine.schedule.stop(stream)
+    return 0
+
+
+def aborted(stream: Stream) -> Refused:
+    """107023: what ended by aclrtStreamAbort or aclrtStreamStop."""
+    return Refused(
+        ACL_ERROR_RT_STREAM_ABORT,
+        "tasks of the stream {:#x} were discarded by aclrtStreamAbort or aclrtStreamStop; submit them again",
+        stream.handle,
+    )
 
 
 @call("aclrtSynchronizeStream")
@@ -119,6 +230,8 @@ def synchronize_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
             raise stale("stream", handle)
         if stream.lane is not None:
             capture.check_free(machine, stream)
+        if not stream.waited_for:
+            return 0
         if thread.context is None:
             machine.context_of(thread)
     else:
@@ -131,20 +244,16 @@ def synchronize_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
 @call("aclrtSynchronizeStreamWithTimeout")
 def synchronize_stream_with_timeout(machine: "Machine", thread: Thread, handle: int, timeout: int) -> Any:
     if timeout < -1:
-        raise _bad_limit(timeout, remembered=False)
-    stream = None
-    if handle:
-        stream = machine.streams.get(handle)
-        if stream is None:
-            raise stale("stream", handle)
+        raise bad_limit(timeout, remembered=False)
+    stream = named_stream(machine, handle)
     if not timeout:
-        raise _bad_limit(timeout)
+        raise bad_limit(timeout)
     if stream is not None:
         capture.check_free(machine, stream)
+        if not stream.waited_for:
+            return 0
     context = machine.context_of(thread)
-    if stream is None:
-        stream = context.default
-    return synchronize(machine, thread, "aclrtSynchronizeStreamWithTimeout", stream, timeout)
+    return synchronize(machine, thread, "aclrtSynchronizeStreamWithTimeout", stream or context.default, timeout)
 
 
 def synchronize(
@@ -165,7 +274,8 @@ def synchronize(
     return machine.wait(thread, function, [queue[-1]], lambda: outcome(stream) or then(), limit, expired)
 
 
-def _bad_limit(timeout: int, remembered: bool = True) -> Refused:
+def bad_limit(timeout: int, remembered: bool = True) -> Refused:
+    """107000: a limit in ms that is 0 or below -1."""
     refused = out_of_range("the argument timeout is {}; pass -1 for no limit, or milliseconds above 0", timeout)
     refused.remembered = remembered
     return refused
@@ -180,7 +290,10 @@ def stream_query(machine: "Machine", thread: Thread, handle: int, out: int) -> A
         stream = machine.streams.get(handle)
         if stream is None:
             raise stale("stream", handle)
-        capture.check_free(machine, stream)
+        if stream.lane is not None:
+            capture.check_free(machine, stream)
+        if not stream.waited_for:
+            return 0, STREAM_COMPLETE
     context = machine.context_of(thread)
     if stream is None:
         stream = context.default
@@ -194,13 +307,26 @@ def stream_query(machine: "Machine", thread: Thread, handle: int, out: int) -> A
 
 @call("aclrtSynchronizeDevice")
 def synchronize_device(machine: "Machine", thread: Thread) -> Any:
+    return _synchronize_context(machine, thread, "aclrtSynchronizeDevice", -1)
+
+
+@call("aclrtSynchronizeDeviceWithTimeout")
+def synchronize_device_with_timeout(machine: "Machine", thread: Thread, timeout: int) -> Any:
+    if timeout < -1:
+        raise bad_limit(timeout, remembered=False)
+    if not timeout:
+        raise bad_limit(timeout)
+    return _synchronize_context(machine, thread, "aclrtSynchronizeDeviceWithTimeout", timeout)
+
+
+def _synchronize_context(machine: "Machine", thread: Thread, function: str, limit: int) -> Any:
     """Waits for every stream of the current context, its default stream last; the first failure is the reply."""
     context = machine.context_of(thread)
-    for stream in context.streams.values():
+    default, *others = [stream for stream in context.streams.values() if stream.waited_for]
+    streams = [*others, default]
+    for stream in streams:
         capture.check_free(machine, stream)
     check_usable(context)
-    default, *others = context.streams.values()
-    streams = [*others, default]
 
     def end() -> int:
         first: Refused | None = None
@@ -214,4 +340,11 @@ def synchronize_device(machine: "Machine", thread: Thread) -> Any:
         return 0
 
     targets = [stream.queue[-1] for stream in streams if stream.queue]
-    return machine.wait(thread, "aclrtSynchronizeDevice", targets, end) if targets else end()
+    if not targets:
+        return end()
+    expired = Refused(
+        ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
+        "{} stream(s) of the current context still have work after {} ms; nothing has released it yet",
+        len(targets), limit,
+    )  # fmt: skip
+    return machine.wait(thread, function, targets, end, limit, expired)

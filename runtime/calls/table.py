@@ -17,11 +17,16 @@ from cannery.runtime.calls import (
     copies,
     devices,
     errors,
+    event_queries,
+    event_records,
     events,
     graphs,
     initialisation,
+    limits,
     memory,
     notifies,
+    peers,
+    stream_attributes,
     streams,
 )
 from cannery.runtime.calls.registry import EVERYWHERE, HANDLERS, absent, bound
@@ -39,11 +44,16 @@ __all__ = [
     "copies",
     "devices",
     "errors",
+    "event_queries",
+    "event_records",
     "events",
     "graphs",
     "initialisation",
+    "limits",
     "memory",
     "notifies",
+    "peers",
+    "stream_attributes",
     "streams",
 ]
 
@@ -58,5 +68,5 @@ def bind(machine: "Machine") -> "list[Handler | None]":
         absent_here = machine.profile.name not in function.products and function.name not in EVERYWHERE
         if handler is not None and absent_here:
             handler = absent(function.returns)
-        handlers.append(None if handler is None else bound(machine, function.name, handler))
+        handlers.append(None if handler is None else bound(machine, function.name, handler, len(function.params)))
     return handlers

@@ -1,0 +1,78 @@
+"""Whether queued work completes without a further action of the host: walks the queues with virtual completions."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cannery.runtime.tasks import Gated, Task
+
+if TYPE_CHECKING:
+    from cannery.runtime.objects import Stream
+
+
+class Walk:
+    """What would have happened. ``done``: numbers of records; ``signalled``: handles of events; ``notified``: how often
+    a notify was recorded; ``taken``: by stream and notify, how many of these its waits had."""
+
+    __slots__ = ("_heads", "_known", "_lanes", "done", "notified", "signalled", "taken")
+
+    def __init__(self) -> None:
+        self.done: set[int] = set()
+        self.signalled: set[int] = set()
+        self.notified: dict[int, int] = {}
+        self.taken: dict[tuple[int, int], int] = {}
+        self._known: set[int] = set()
+        self._lanes: list[Iterator[Task]] = []
+        self._heads: list[Task | None] = []
+
+    def visit(self, stream: "Stream") -> None:
+        """What is queued on that stream may happen too."""
+        if stream.handle not in self._known:
+            self._known.add(stream.handle)
+            lane = iter(stream.queue)
+            self._lanes.append(lane)
+            self._heads.append(next(lane, None))
+
+    def completes(self, target: Task) -> bool:
+        """Whether the target would be done at the end."""
+        heads = self._heads
+        self.visit(target.stream)
+        moved = True
+        while moved:
+            moved = False
+            for index, lane in enumerate(self._lanes):
+                task = heads[index]
+                while task is not None:
+                    if isinstance(task, Gated) and not task.certain() and not task.may_open(self):
+                        break
+                    if task is target:
+                        return True
+                    task.happened(self)
+                    heads[index] = task = next(lane, None)
+                    moved = True
+        return False
+
+    def before(self) -> list[Task]:
+        """What has to run before the host can act on what is in the way at the end."""
+        firsts = [head.before() for head in self._heads if isinstance(head, Gated)]
+        return [first for first in firsts if first is not None and not first.done]
+
+
+def reachable(target: Task, before: list[Task] | None = None) -> bool:
+    """Whether the target completes without a further action of the host. If not, ``before`` gets tasks that do, and
+    have to before the host can act (:meth:`Gated.before`).
+
+    Not considered are resets, and other streams that wait for the same notify, so the answer may be yes where one of
+    them overtakes a wait; then the work that leads there runs early, and the wait goes on. Limits are the host's: what
+    ends by its limit alone is not reachable.
+    """
+    for task in target.stream.queue:
+        if isinstance(task, Gated) and not task.certain():
+            walk = Walk()
+            if walk.completes(target):
+                return True
+            if before is not None:
+                before += walk.before()
+            return False
+        if task is target:
+            return True
+    return False
