@@ -1,4 +1,4 @@
-"""Sizes as people write them: ``65536``, ``64K``, ``1.5M``, ``2G``. Units are powers of 1024; a final ``B`` is allowed."""
+"""Sizes as people write them: ``65536``, ``64K``, ``1.5M``, ``2G``. Units are powers of 1024; a ``B`` may follow."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
 """Functions of the program that the machine asks the driver to run (docs/architecture.md, "Functions of the program").
 
-The machine knows them as numbers and never calls one: it runs without any lock of the engine, on a thread of the program
-or of the runtime, and what it returns is an input of a later step.
+The machine knows them as numbers and never calls one: it runs without any lock of the engine, on a thread of the
+program or of the runtime, and what it returns is an input of a later step.
 """
 
 from typing import Final

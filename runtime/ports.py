@@ -25,13 +25,13 @@ class HostPort(Protocol):
     """Everything of the host that can influence a result. Addresses are plain integers."""
 
     def device_base(self, span: int) -> int:
-        """Reserve ``span`` bytes of address space that the host can neither read nor write; return its first address."""
+        """Reserve ``span`` bytes of address space that the host can neither read nor write; its first address."""
 
     def device_store(self, device: int, span: int) -> DeviceStore:
         """Make the backing of one device's address range (called on the first allocation there)."""
 
     def read(self, address: int, into: memoryview) -> bool:
-        """Copy ``len(into)`` bytes from host memory at ``address``. False: the range is not readable, nothing defined."""
+        """Copy ``len(into)`` bytes from host memory at ``address``. False: the range is not readable."""
 
     def write(self, address: int, data: memoryview) -> bool:
         """Copy ``data`` to host memory at ``address``. False: the range is not writable."""

@@ -58,7 +58,7 @@ def everything(driver: Driver) -> None:
 
 
 def functions(driver: Driver) -> None:
-    """Functions of the program: run, due and queued when their stream or context goes, cut off by the end of a thread."""
+    """Functions of the program: run, due and queued when their stream or context goes, cut off by a thread's end."""
     first, second, third = driver.stream(), driver.stream(), driver.stream()
     driver.ok("aclrtSubscribeReport", ident(1), first)
     driver.ok("aclrtSubscribeReport", ident(2), second)
