@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from cannery.runtime.exceptions import FailedTask
     from cannery.runtime.tasks import Task
 
 ACL_SUCCESS: Final = 0
@@ -79,9 +80,10 @@ NAMES: Final[dict[int, str]] = {
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error of Cannery
-    """A call that answers ``number``; ``text.format(*values)`` says what was wrong, which argument, and what to do."""
+    """A call that answers ``number``; ``text.format(*values)`` says what was wrong, which argument, and what to do.
+    ``report``: of the failure of a task, what exception callbacks are told of it, if there are any."""
 
-    __slots__ = ("number", "remembered", "text", "values")
+    __slots__ = ("number", "remembered", "report", "text", "values")
 
     def __init__(self, number: int, text: str, *values: object, remembered: bool = True) -> None:
         super().__init__(number)
@@ -89,6 +91,7 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error o
         self.text = text
         self.values = values
         self.remembered = remembered
+        self.report: FailedTask | None = None
 
     def reason(self) -> str:
         """The text with its values."""
@@ -96,7 +99,9 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error o
 
     def again(self) -> "Refused":
         """The same refusal for another call."""
-        return Refused(self.number, self.text, *self.values, remembered=self.remembered)
+        made = Refused(self.number, self.text, *self.values, remembered=self.remembered)
+        made.report = self.report
+        return made
 
 
 class Again(Exception):  # noqa: N818 - as above

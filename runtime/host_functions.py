@@ -133,6 +133,17 @@ def _next_function(stream: "Stream") -> Task | None:
     return next((task for task in stream.queue if isinstance(task, HostFunction)), None)
 
 
+class Job:
+    """A function of the program for a worker that belongs to no stream."""
+
+    __slots__ = ("invoke",)
+
+    invoke: Invoke
+
+    def returned(self, machine: "Machine") -> None:
+        """It returned."""
+
+
 class Worker(Runner):
     """A thread of the runtime, which runs one function after the other. ``retired``: it gets no more."""
 
@@ -140,15 +151,19 @@ class Worker(Runner):
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.queue: deque[HostFunction] = deque()
-        self.running: HostFunction | None = None
+        self.queue: deque[HostFunction | Job] = deque()
+        self.running: HostFunction | Job | None = None
         self.retired = False
 
     def take(self, machine: "Machine", function: HostFunction) -> None:
+        self.add(machine, function)
+
+    def add(self, machine: "Machine", job: HostFunction | Job) -> None:
+        """Run it, or have it wait for what runs."""
         if self.running is not None:
-            self.queue.append(function)
+            self.queue.append(job)
         elif not self.retired:
-            self._begin(machine, function)
+            self._begin(machine, job)
 
     def done(self, machine: "Machine") -> None:
         """The function that it ran returned."""
@@ -168,9 +183,9 @@ class Worker(Runner):
         if self.running is None:
             self._leave(machine)
 
-    def _begin(self, machine: "Machine", function: HostFunction) -> None:
-        self.running = function
-        machine.errands.append(Errand(self.number, function.invoke))
+    def _begin(self, machine: "Machine", job: HostFunction | Job) -> None:
+        self.running = job
+        machine.errands.append(Errand(self.number, job.invoke))
 
     def _leave(self, machine: "Machine") -> None:
         del machine.workers[self.number]
@@ -204,8 +219,14 @@ def worker_of(machine: "Machine", context: "Context") -> Worker:
     """The worker of a context, which it has from its first host function on."""
     worker = context.worker
     if worker is None:
-        machine.last_worker += 1
-        worker = context.worker = machine.workers[machine.last_worker] = Worker(machine.last_worker)
+        worker = context.worker = new_worker(machine)
+    return worker
+
+
+def new_worker(machine: "Machine") -> Worker:
+    """One more worker."""
+    machine.last_worker += 1
+    worker = machine.workers[machine.last_worker] = Worker(machine.last_worker)
     return worker
 
 

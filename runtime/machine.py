@@ -13,6 +13,7 @@ from cannery.runtime import lifecycle
 from cannery.runtime.behaviours import behaviour
 from cannery.runtime.calls import table
 from cannery.runtime.errors import Again, Message, Refused, no_context
+from cannery.runtime.exceptions import Exceptions
 from cannery.runtime.graphs import Graph
 from cannery.runtime.handles import handle_of
 from cannery.runtime.host_functions import Reports, Worker
@@ -92,6 +93,7 @@ class Machine:
         self.captures: list[Graph] = []
         self.waits: list[Wait] = []
         self.reports: dict[int, Reports] = {}
+        self.exceptions = Exceptions()
         self.workers: dict[int, Worker] = {}
         self.last_worker = 0
         self.hosted = False
@@ -201,8 +203,14 @@ class Machine:
         wait.unlocking = again.until is None
         return wait
 
-    def refuse(self, thread: Thread, function: str, refused: Refused) -> int:
-        """Note a refusal; its number."""
+    def refuse(self, thread: Thread, function: str, refused: Refused) -> Reply:
+        """Note a refusal; its number. A synchronise that answers the failure of a task waits for what is told of it."""
+        report = refused.report
+        if report is not None and report.left and function.startswith("aclrtSynchronize"):
+            refused.with_traceback(None)  # which leads to the frame that the wait is made in
+            wait = self._wait(thread, function, [], lambda: self.refuse(thread, function, refused))
+            wait.until = lambda: not report.left
+            return wait
         messages = self.process.messages
         (thread.messages if messages is None else messages).append(Message(function, refused))
         if refused.remembered:
@@ -307,8 +315,10 @@ class Machine:
         if self.locked:
             raise Again
 
-    def fail(self, stream: Stream, failure: Refused) -> None:
+    def fail(self, stream: Stream, failure: Refused, task: Task) -> None:
         """A task of the stream failed (semantics.md 5): the first failure counts, and in stop mode it ends the work."""
+        if task.reported:
+            self.exceptions.report(self, task, failure)
         run = stream.serves
         if run is not None:
             failure = run.failure(failure)

@@ -107,6 +107,7 @@ class NotifyWait(Gated):
 
     __slots__ = ("notify",)
 
+    reported = True
     what = "notify wait"
 
     notify: Notify

@@ -170,7 +170,7 @@ class Schedule:
         if not task.inert:
             failure = task.effect(self.machine)
             if failure is not None:
-                self.machine.fail(stream, failure)
+                self.machine.fail(stream, failure, task)
         if stream.queue:
             self._head(stream.queue[0], at)
 
@@ -208,7 +208,7 @@ class Schedule:
         wait.finish = at
         wait.done = True
         wait.dropped(self.machine)
-        self.machine.fail(stream, wait.expired())
+        self.machine.fail(stream, wait.expired(), wait)
         if stream.queue:
             self._head(stream.queue[0], at)
 
@@ -279,7 +279,7 @@ class Asap(Schedule):
         if not task.inert:
             failure = task.effect(self.machine)
             if failure is not None:
-                self.machine.fail(stream, failure)
+                self.machine.fail(stream, failure, task)
         if queue:
             self._head(queue[0], at)
 

@@ -195,6 +195,10 @@ class Seeded(Serial):
             self._step()
         self._catch_up()
 
+    def drop(self, stream: "Stream") -> None:
+        self.busy.pop(stream.handle, None)
+        super().drop(stream)
+
     def _step(self) -> bool:
         """Run one random task that can run; False if there is none."""
         self.busy = {handle: stream for handle, stream in self.busy.items() if stream.queue}

@@ -39,6 +39,7 @@ class Task:
 
     gated: ClassVar[bool] = False
     grouped: ClassVar[bool] = False  # can be in a task group
+    reported: ClassVar[bool] = False  # exception callbacks are told when it fails (reference implementation)
     inert: bool = False
     what: ClassVar[str] = "task"
 
@@ -413,6 +414,7 @@ class Copy(Task):
 
     __slots__ = ("destination", "size", "source")
 
+    reported = True
     what = "memory copy"
 
     destination: "Place"
@@ -470,6 +472,7 @@ class BufferedCopy(Task):
 
     __slots__ = ("content", "destination")
 
+    reported = True
     what = "memory copy"
 
     content: memoryview
@@ -492,6 +495,7 @@ class HostToHost(Task):
 
     __slots__ = ()
 
+    reported = True
     what = "memory copy from host to host"
 
     def effect(self, machine: "Machine") -> Refused | None:

@@ -196,6 +196,34 @@ def functions() -> Live:
     return live
 
 
+def exceptions() -> Live:
+    """Callbacks that are told of a task that failed, while a synchronise waits for them; and then no more."""
+    live = selected()
+    stream = live.create("aclrtCreateStream")
+    device, pinned = live.create("aclrtMalloc", KILOBYTE, HUGE_FIRST), live.create("aclrtMallocHost", KILOBYTE)
+    live.ok("aclrtSetExceptionInfoCallback", FUNCTION)
+    for callback in (FUNCTION + 1, FUNCTION, FUNCTION + 1):
+        live.ok("aclrtExceptionInfoCallbackRegister", callback)
+    live.call("aclrtExceptionInfoCallbackRegister", 0)
+    live.ok("aclrtMemcpyAsync", device, KILOBYTE, pinned, KILOBYTE, HOST_TO_DEVICE, stream)
+    live.ok("aclrtFreeHost", pinned)
+    live.call("aclrtSynchronizeStream", stream)
+    info = next(iter(live.machine.exceptions.failed))
+    for _ in range(3):
+        for what in ("TaskId", "StreamId", "DeviceId", "ErrorCode"):
+            live.call(f"aclrtGet{what}FromExceptionInfo", info, thread=2)
+        live.errand_done(1)
+    live.call("aclrtGetErrorCodeFromExceptionInfo", info)  # not any longer
+    live.ok("aclrtSetExceptionInfoCallback", 0)
+    live.ok("aclrtExceptionInfoCallbackUnregister", FUNCTION)
+    live.ok("aclrtExceptionInfoCallbackUnregister", FUNCTION + 1)
+    live.ok("aclrtExceptionInfoCallbackUnregister", FUNCTION + 1)
+    live.call("aclrtExceptionInfoCallbackUnregister", 0)
+    live.ok("aclrtMemcpyAsync", device, KILOBYTE, live.host.put(0, b""), 0, HOST_TO_DEVICE, stream)
+    live.call("aclrtSynchronizeStream", stream)
+    return live
+
+
 def unsupported() -> Live:
     """Calls of functions that have no implementation."""
     live = selected()
@@ -211,6 +239,7 @@ ALL = {
     "waits": waits,
     "copies_that_wait": copies_that_wait,
     "functions": functions,
+    "exceptions": exceptions,
     "unsupported": unsupported,
     "notifies": scenarios_notifies.notifies,
     "captures": scenarios_graphs.captures,

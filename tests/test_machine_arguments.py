@@ -306,6 +306,8 @@ rows(
     ("subscribed", "function", "null", 107011, R), ("stream", "null", "null", 107000, R),
     thread=2,
 )  # fmt: skip
+rows("reference implementation", "aclrtExceptionInfoCallbackRegister", ("null", 107000, A))
+rows("reference implementation", "aclrtExceptionInfoCallbackUnregister", ("null", 107000, A))
 
 
 @pytest.mark.parametrize("behaviour", ["default", "observed"])
@@ -343,5 +345,6 @@ def test_a_state_shows_what_calls_change() -> None:
 def test_rows_cover_every_call_that_can_refuse() -> None:
     modules = [import_module(f"tests.{path.stem}") for path in Path(__file__).parent.glob("test_machine*_arguments.py")]
     covered = {row[1] for module in modules for row in module.ROWS}
-    silent = {"aclGetRecentErrMsg", "aclrtGetSocName", "aclFinalize"}
+    getters = {f"aclrtGet{what}FromExceptionInfo" for what in ("TaskId", "StreamId", "DeviceId", "ErrorCode")}
+    silent = {"aclGetRecentErrMsg", "aclrtGetSocName", "aclFinalize", "aclrtSetExceptionInfoCallback", *getters}
     assert set(Driver().handlers) - covered == silent

@@ -32,6 +32,7 @@ def everything(driver: Driver) -> None:
     driver.ok("aclrtRecordEvent", gate, 0)
     driver.ok("aclrtRecordEvent", flag, 0)
     assert sorted(wait.reply for wait in waits) == [0, 0, 507013]
+    exceptions(driver)
     functions(driver)
     for _ in range(3):
         driver.call("aclrtSynchronizeStream", 5)
@@ -53,6 +54,7 @@ def everything(driver: Driver) -> None:
     driver.ended.clear()
     driver.errands.clear()
     driver.dismissed.clear()
+    driver.pace(200)  # schedules remember tasks for a while
     driver.message()
     driver.machine.end_thread(1)
 
@@ -81,6 +83,20 @@ def functions(driver: Driver) -> None:
     driver.pace(200)
     driver.errand_done(driver.machine.last_worker)
     driver.ok("aclrtLaunchHostFunc", third, 5, 0)
+
+
+def exceptions(driver: Driver) -> None:
+    """A failed task that callbacks are told of, while a synchronise waits for them."""
+    stream, memory, pinned = driver.stream(), driver.device_memory(64), driver.pinned(b"x" * 64)
+    driver.ok("aclrtSetExceptionInfoCallback", 5)
+    gate = driver.gate(stream)
+    driver.ok("aclrtMemcpyAsync", memory, 64, pinned, 64, 1, stream)
+    driver.ok("aclrtFreeHost", pinned)
+    driver.ok("aclrtRecordEvent", gate, 0)
+    wait = driver.call("aclrtSynchronizeStream", stream)
+    driver.errand_done(driver.errands[-1].worker)
+    assert wait.reply == 507013
+    driver.ok("aclrtSetExceptionInfoCallback", 0)
 
 
 @pytest.mark.parametrize("schedule", ["asap", "late", "seed:5"])

@@ -8,6 +8,7 @@ its C types imply, and raw pointers.
 
 from typing import Final
 
+from cannery.runtime.api.callbacks import CALLBACKS
 from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
 from cannery.runtime.api.devices import DEVICES
 from cannery.runtime.api.events import EVENTS
@@ -17,15 +18,12 @@ from cannery.runtime.api.notifies import NOTIFIES
 from cannery.runtime.api.roles import (
     CreatedHandle,
     CString,
-    FunctionPointer,
     Handle,
     HandleOut,
     OutScalar,
     Raw,
     ReleasedHandle,
     Scalar,
-    ThreadId,
-    UserData,
 )
 from cannery.runtime.api.streams import STREAMS
 
@@ -69,30 +67,6 @@ ANNOTATIONS: Final = (
     call("aclrtSynchronizeDeviceWithTimeout", BLOCKS, CONTEXT)(
         timeout=Scalar("int32_t"),
     ),
-    # 6. Callbacks. A launch waits while its stream is full, the end of a subscription for blocking functions. Without a
-    # context only aclrtUnSubscribeReport takes an explicit stream.
-    call("aclrtSubscribeReport", CONTEXT)(
-        threadId=ThreadId(),
-        stream=Handle("stream"),
-    ),
-    call("aclrtUnSubscribeReport", BLOCKS)(
-        threadId=ThreadId(),
-        stream=Handle("stream"),
-    ),
-    call("aclrtLaunchCallback", BLOCKS, CONTEXT)(
-        fn=FunctionPointer(),
-        userData=UserData(),
-        blockType=Scalar("aclrtCallbackBlockType"),
-        stream=Handle("stream"),
-    ),
-    call("aclrtProcessReport", BLOCKS)(
-        timeout=Scalar("int32_t"),
-    ),
-    call("aclrtLaunchHostFunc", BLOCKS, CONTEXT)(
-        stream=Handle("stream"),
-        fn=FunctionPointer(),
-        args=UserData(),
-    ),
     # The log: the exports format the text, so that what arrives as fmt is complete. The name of the calling function
     # stays raw: a request of the shim has room for two texts, and file and line say the same.
     call("aclAppLog")(
@@ -110,6 +84,7 @@ ANNOTATIONS: Final = (
         fmt=CString(),
         args=Raw(),
     ),
+    *CALLBACKS,
     *DEVICES,
     *STREAMS,
     *EVENTS,

@@ -25,6 +25,7 @@ HANDLES: Final = {
     "event": "aclrtEvent",
     "notify": "aclrtNotify",
     "model": "aclmdlRI",
+    "exception": "const aclrtExceptionInfo *",
     "task group": "aclrtTaskGrp",
 }
 """Kinds of handle, and the C type that each has. A handle by value in any function has its kind by its type."""
