@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from cannery.recorder.bundle import Bundle
+from cannery.recorder.format import DamagedTrace
 from cannery.recorder.process import ProcessStream
+from cannery.recorder.records import Call, Enter
 from cannery.replayer.comparison.objects import A, B
 from cannery.replayer.comparison.pairing import Profile, pair
 from cannery.replayer.comparison.process import Compared, Options, compare, profiles
@@ -51,7 +53,6 @@ def diff(
 
     Raises:
         KeyError: there is no such process.
-        DamagedTrace: something else than records cannot be read.
     """
     found, notes = [], []
     for ordinals in _pairs(bundles, options):
@@ -114,11 +115,14 @@ def _pair(
             return []
         return [(first[0].ordinal if first else None, second[0].ordinal if second else None)]
     shapes = shapes_of(bundles[A].schema, bundles[B].schema)
-    sides = [
-        {stream.ordinal: _merged(profiles(stream, shapes, {}, options.wanted)) for stream in streams}
+    sides = [  # by place: that is the order of the forks
+        {place: _merged(profiles(stream, shapes, {}, options.wanted)) for place, stream in enumerate(streams)}
         for streams in (first, second)
     ]
-    return pair(sides[A], sides[B])
+    return [
+        (None if a is None else first[a].ordinal, None if b is None else second[b].ordinal)
+        for a, b in pair(sides[A], sides[B])
+    ]
 
 
 def _merged(threads: Mapping[int, Profile]) -> Profile:
@@ -143,6 +147,7 @@ def _process(first: ProcessStream, second: ProcessStream, compared: Compared, li
         "a": first.ordinal,
         "b": second.ordinal,
         "calls": {"a": compared.calls[A], "b": compared.calls[B]},
+        "threads": [list(pair) for pair in compared.threads],
         "aligned": compared.aligned,
         "total": findings.total + (end is not None),
         "kinds": dict(findings.kinds),
@@ -163,6 +168,7 @@ def _alone(first: ProcessStream | None, second: ProcessStream | None) -> dict[st
         "a": None if first is None else first.ordinal,
         "b": None if second is None else second.ordinal,
         "calls": {"a": _calls(first), "b": _calls(second)},
+        "threads": [],
         "aligned": 0,
         "total": 1,
         "kinds": {"process": 1},
@@ -177,12 +183,21 @@ def _alone(first: ProcessStream | None, second: ProcessStream | None) -> dict[st
 
 
 def _calls(stream: ProcessStream | None) -> int:
-    return 0 if stream is None else stream.counts().calls
+    """How many calls a process made; as far as can be read when it is damaged."""
+    if stream is None:
+        return 0
+    try:
+        return stream.counts().calls
+    except DamagedTrace:
+        return sum(1 for record in stream.records(tolerant=True) if isinstance(record, Call | Enter))
 
 
 def _end(first: ProcessStream, second: ProcessStream) -> dict[str, Any] | None:
     """How the processes ended, where that is known of both and differs."""
-    ends = first.end, second.end
+    try:
+        ends = first.end, second.end
+    except DamagedTrace:
+        return None
     if None in ends or ends[A] == ends[B]:
         return None
     return {"a": ends[A], "b": ends[B]}

@@ -16,6 +16,7 @@ from cannery.tools.errors import Failure, suggestion
 VERBS: Final = {
     "run": "Run a program without an NPU and record what it does.",
     "replay": "Execute a trace again and check every result.",
+    "diff": "Compare two traces and name the first cause of a difference.",
     "show": "Print a trace, one call per line.",
     "info": "Say what a trace holds: settings, processes, sizes, how it ended.",
     "sdk": "Print where the libraries and headers are, for builds and by-hand preloading.",
@@ -68,10 +69,11 @@ def main(**_: Any) -> None:
       cannery run -o a.cann -- ./app args      run the program, record it in a.cann
       cannery show a.cann                      read what it did
       cannery replay a.cann                    execute it again, compare every result
+      cannery diff a.cann b.cann               what do two runs do differently, and why
 
     \b
     'cannery COMMAND --help' explains a command.
-    Exit status: 0 fine, 1 a replay differs, 2 it could not be done. 'run' exits with the program's own status.
+    Exit status: 0 fine, 1 something differs, 2 it could not be done. 'run' exits with the program's own status.
     """
 
 

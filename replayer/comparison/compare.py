@@ -48,10 +48,11 @@ class Comparison:
         schemas: tuple[Schema, Schema],
         sides: tuple[Side, Side],
         threads: Sequence[tuple[int | None, int | None]],
-        payloads: Payloads | None = None,
+        payloads: Payloads | None,
+        findings: Findings,
         progress: Progress | None = None,
     ) -> None:
-        self.findings = Findings()
+        self.findings = findings
         self.identities = Identities(self.findings.moved)
         self.aligned = 0
         self.payloads = payloads
@@ -166,6 +167,11 @@ class Comparison:
         if self.payloads is not None:
             self.payloads.finish()
         self._lanes.store.close()
+
+    @property
+    def threads(self) -> list[tuple[int | None, int | None]]:
+        """The pairs of threads."""
+        return [lane.threads for lane in self._lanes.all]
 
     @property
     def uncompared(self) -> int:

@@ -107,9 +107,11 @@ class Group:
 
 class Findings:
     """Takes findings as they are made. ``total`` counts differences: calls that are missing, inserted or not the same,
-    payloads, orders. ``timed`` counts results that differ because they depend on time."""
+    payloads, orders. ``timed`` counts results that differ because they depend on time. ``fold``: without it, every
+    finding is a cause."""
 
-    def __init__(self) -> None:
+    def __init__(self, fold: bool = True) -> None:
+        self._fold = fold
         self.groups: list[Group] = []
         self.total = 0
         self.ungrouped = 0  # differences beyond the groups that are kept
@@ -122,8 +124,10 @@ class Findings:
     def add(self, finding: Finding, objects: Iterable[Object]) -> bool:
         """Put a finding into the group that it follows from, or make it a cause; True when it is one."""
         self.count(finding.kind)
-        named = {key: name for key, name, _ in objects} or {_what(finding): f"calls of {_function(finding)}"}
-        for key, name in named.items():
+        named = {key: name for key, name, _ in sorted(objects, key=_rank)}
+        if not named:
+            named[_what(finding)] = f"calls of {_function(finding)}"
+        for key, name in named.items() if self._fold else ():
             group = self._affected.get(key)
             if group is not None and group.place <= finding.place:
                 group.following[name] += 1
@@ -178,6 +182,11 @@ class Findings:
         for mark in marks:
             if len(self._affected) < _OBJECTS:
                 self._affected.setdefault(mark, group)
+
+
+def _rank(named: Object) -> int:
+    """Streams say more than the memory that they work on."""
+    return not named[1].startswith("stream")
 
 
 def _what(finding: Finding) -> Any:

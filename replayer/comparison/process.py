@@ -1,6 +1,7 @@
 """Compares two recorded processes: from their files to what was found."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import zip_longest
 from typing import NamedTuple, Protocol
 
@@ -36,22 +37,26 @@ class Stream(Protocol):
 
 
 class Options(NamedTuple):
-    """``wanted`` chooses the calls that take part, ``payloads`` compares bytes."""
+    """``wanted`` chooses the calls that take part, ``payloads`` compares bytes, ``fold`` puts what follows from a cause
+    into its group."""
 
     wanted: Wanted | None = None
     payloads: bool = True
+    fold: bool = True
     progress: Progress | None = None
 
 
 class Compared(NamedTuple):
     """The comparison of two processes. ``calls`` were read on each side, ``aligned`` have a counterpart;
-    ``uncompared`` lie beyond the end of a trace that is not complete, ``incomplete`` says why it is not."""
+    ``uncompared`` lie beyond the end of a trace that is not complete, ``incomplete`` says why it is not; ``threads``
+    are pairs of those that called."""
 
     calls: tuple[int, int]
     aligned: int
     uncompared: int
     unverified: int
     incomplete: tuple[str | None, str | None]
+    threads: list[tuple[int | None, int | None]]
     findings: Findings
     writer: Writer
 
@@ -62,8 +67,10 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
     writer = Writer(schemas, contents)
     same = _same_windows(streams)
     if same is None:
-        calls = streams[A].counts().calls
-        return Compared((calls, calls), calls, 0, 0, _unfinished(streams), Findings(), writer)
+        counts = streams[A].counts()
+        threads: list[tuple[int | None, int | None]] = [(thread, thread) for thread in counts.threads]
+        calls = counts.calls
+        return Compared((calls, calls), calls, 0, 0, _unfinished(streams), threads, Findings(), writer)
     shapes, layouts = shapes_of(*schemas), _layouts(*schemas)
     deliveries = Deliveries(shapes), Deliveries(shapes)
     payloads = Payloads(deliveries) if options.payloads else None
@@ -78,7 +85,12 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
     )
     first, second = sides
     comparison = Comparison(
-        schemas, (first, second), _threads(streams, shapes, layouts, options.wanted), payloads, options.progress
+        schemas,
+        (first, second),
+        _threads(streams, shapes, layouts, options.wanted),
+        payloads,
+        Findings(options.fold),
+        options.progress,
     )
     for side in (A, B):
         sides[side].skipped = lambda call, side=side: comparison.leave_out(side, call)  # type: ignore[misc]
@@ -98,6 +110,7 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
         comparison.uncompared,
         0 if payloads is None else payloads.unverified,
         (incomplete[A], incomplete[B]),
+        comparison.threads,
         comparison.findings,
         writer,
     )
@@ -113,8 +126,9 @@ def _same_windows(streams: tuple[Stream, Stream]) -> int | None:
             if mine != theirs or mine[0] != same + 1:
                 return same
             same += 1
+        streams[A].counts()
     except TraceError:
-        return same
+        return 0  # the damage is met, and told, where it lies
     return None
 
 
@@ -142,10 +156,11 @@ def _threads(
     layouts: dict[str, Relayout],
     wanted: Wanted | None,
 ) -> list[tuple[int | None, int | None]]:
-    if all(stream.finished for stream in streams):
-        first, second = (stream.counts().threads for stream in streams)
-        if len(first) == 1 and len(second) == 1:
-            return [(first[0], second[0])]
+    with suppress(TraceError):
+        if all(stream.finished for stream in streams):
+            first, second = (stream.counts().threads for stream in streams)
+            if len(first) == 1 and len(second) == 1:
+                return [(first[0], second[0])]
     first_profiles = profiles(streams[A], shapes, {}, wanted)
     return pair(first_profiles, profiles(streams[B], shapes, layouts, wanted))
 

@@ -46,9 +46,18 @@ TIMED: Final = {
 }
 """Outputs that depend on how fast the machine and the program were. A difference is told, but does not count."""
 
-POLLED: Final = frozenset({"aclrtStreamQuery", "aclrtQueryEvent", "aclrtQueryEventStatus", "aclrtQueryEventWaitStatus"})
-"""Questions that a program repeats until the answer changes. Repeated without anything in between, they are one call
-with the last answer."""
+POLLED: Final = {
+    "aclrtStreamQuery": True,
+    "aclrtQueryEvent": True,
+    "aclrtQueryEventStatus": True,
+    "aclrtQueryEventWaitStatus": True,
+    "aclrtProcessReport": False,
+}
+"""Calls that a program repeats until something happens, and whether that nothing happened yet is a success. Repeated
+without anything in between, they are one call with the last answer."""
+
+FUNCTION: Final = "function "
+"""Before the signature of a function of the program, that makes the name of calls of it."""
 
 
 class Value(NamedTuple):
@@ -143,9 +152,26 @@ def relayout_of(form: FunctionForm, other: FunctionForm) -> Relayout | None:
     return Relayout(tuple(ins.get(p.name) for p in form.params), tuple(outs.get(p.name) for p in form.outputs))
 
 
-def shapes_of(schema: Schema, other: Schema) -> dict[str, Shape]:
-    """The shapes of all functions of both bundles, by name."""
-    found = {}
+class Shapes(dict[str, Shape]):
+    """By name. Those of functions of the program are made when they are first asked for."""
+
+    def __missing__(self, name: str) -> Shape:
+        if not name.startswith(FUNCTION):
+            raise KeyError(name)
+        returns, _, rest = name.removeprefix(FUNCTION).partition("(")
+        args = [arg for arg in rest.removesuffix(")").split(",") if arg]
+        ins = [Value(0, "function", TOKEN, False, "")]
+        ins += [Value(at, f"{at}", EXACT, False, "") for at in range(1, len(args) + 1)]
+        result = Value(0, "", ADDRESS if returns == "ptr" else EXACT, False, "")
+        shape = self[name] = Shape(
+            name, tuple(ins), (), result, ((0, TOKEN, False),), False, False, (), None, None, None
+        )
+        return shape
+
+
+def shapes_of(schema: Schema, other: Schema) -> Shapes:
+    """The shapes of all functions of both bundles."""
+    found = Shapes()
     for first, second in ((schema, other), (other, schema)):
         for form in first.functions:
             if form.name not in found:
@@ -204,6 +230,6 @@ def is_host(address: Any) -> bool:
 
 
 __all__ = [
-    "ADDRESS", "EXACT", "HANDLE", "IGNORED", "KEY", "MESSAGE", "POLLED", "RAW", "TOKEN", "Copy", "Relayout", "Shape",
-    "Value", "copy_of", "is_host", "relayout_of", "shape_of", "shapes_of",
+    "ADDRESS", "EXACT", "FUNCTION", "HANDLE", "IGNORED", "KEY", "MESSAGE", "POLLED", "RAW", "TOKEN", "Copy",
+    "Relayout", "Shape", "Shapes", "Value", "copy_of", "is_host", "relayout_of", "shape_of", "shapes_of",
 ]  # fmt: skip

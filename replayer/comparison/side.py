@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from cannery.recorder.format import TraceError
-from cannery.recorder.records import Call, Enter, Exit, Note, Record
+from cannery.recorder.records import Call, Enter, Errand, Exit, Invoke, Note, Record, Returned
 from cannery.replayer.comparison.deliveries import Deliveries
-from cannery.replayer.comparison.shapes import POLLED, Relayout
+from cannery.replayer.comparison.shapes import FUNCTION, POLLED, Relayout
 from cannery.replayer.comparison.spool import IN_FLIGHT, Placed
 
 Wanted = Callable[[int, str], bool]
@@ -38,12 +38,14 @@ class Side:
         self._wanted = wanted
         self.skipped = skipped
         self._waiting: dict[int, list[Enter]] = {}  # by thread: a function of the program may call while a call waits
+        self._running: dict[int, list[Invoke]] = {}  # functions of the program, by thread; workers are negative
         self._held: dict[int, Call] = {}  # by thread: a question that may be repeated
 
     def state_from(self, other: "Side") -> None:
         """Go on where another side is whose trace was the same so far."""
         self.calls = other.calls
         self._waiting = {thread: list(enters) for thread, enters in other._waiting.items()}
+        self._running = {runner: list(invokes) for runner, invokes in other._running.items()}
         self._held = dict(other._held)
         if self._deliveries is not None and other._deliveries is not None:
             self._deliveries.pending_from(other._deliveries)
@@ -92,20 +94,23 @@ class Side:
                     )
                     function = call.function
                 else:
-                    self._other(record)
-                    continue
+                    run = self._other(record)
+                    if run is None:
+                        continue
+                    call, function = run, run.function
                 if held and call.thread in held:
                     before = held.pop(call.thread)
-                    if before.function != function or before.ins != call.ins or call.ret != 0:
+                    if before.function != function or before.ins != call.ins:
                         yield before
-                if function in POLLED and call.ret == 0:
+                if function in POLLED and (call.ret == 0) == POLLED[function]:
                     held[call.thread] = call
                     continue
                 yield call
         except TraceError as error:
             self.incomplete = str(error)
 
-    def _other(self, record: Record) -> None:
+    def _other(self, record: Record) -> Call | None:
+        """What else there is; a function of the program that was run counts as a call."""
         if isinstance(record, Enter):
             self.calls += 1
             self._waiting.setdefault(record.thread, []).append(record)
@@ -114,8 +119,24 @@ class Side:
         elif isinstance(record, Note):
             if record.topic == STOPPED:
                 self.incomplete = f"the recording stopped: {record.value}"
-        elif self._deliveries is not None:
-            self._deliveries.passed(getattr(record, "effects", ()))
+        elif isinstance(record, Invoke):
+            runner = -record.worker if record.thread is None else record.thread
+            self._running.setdefault(runner, []).append(record)
+        else:
+            if self._deliveries is not None:
+                self._deliveries.passed(getattr(record, "effects", ()))
+            if isinstance(record, Returned | Errand):
+                return self._run(record)
+        return None
+
+    def _run(self, record: Returned | Errand) -> Call | None:
+        """The call of the function that returned: of those that its thread runs, the innermost."""
+        runner = record.thread if isinstance(record, Returned) else -record.worker
+        running = self._running.get(runner)
+        if not running:
+            return None
+        number, _, _, function, signature, args = running.pop()
+        return Call(number or 0, runner, record.time, FUNCTION + signature, record.value, (function, *args), (), ())
 
 
 def _entry(waiting: dict[int, list[Enter]], record: Exit) -> Enter | None:

@@ -9,6 +9,7 @@ from cannery.recorder.schema import Schema
 from cannery.replayer.comparison.findings import PAYLOAD, Facet, Finding, Findings, Group, Object
 from cannery.replayer.comparison.objects import A, B
 from cannery.replayer.comparison.payloads import first_difference
+from cannery.replayer.comparison.shapes import FUNCTION
 from cannery.replayer.comparison.spool import IN_FLIGHT
 from cannery.replayer.printer import Printer, payload_text
 
@@ -22,10 +23,22 @@ class ValuePrinter(Printer):
     """A printer that also writes single arguments."""
 
     def argument(self, function: str, index: int, value: Any) -> str:
+        """The value of the parameter at that index."""
+        if function.startswith(FUNCTION):
+            return str(value)
         return self._shows(function)[index][1](value)
+
+    def result(self, function: str, value: Any) -> str:
+        """A return value."""
+        return str(value) if function.startswith(FUNCTION) else super().result(function, value)
 
     def called(self, call: Call) -> str:
         """A call as one line: number, thread, arguments, results."""
+        if call.function.startswith(FUNCTION):
+            runner = f"T{call.thread}" if call.thread >= 0 else f"worker {-call.thread}"
+            args = ", ".join(str(value) for value in call.ins[1:])
+            text = f"{runner} {call.function} {call.ins[0]} called with ({args}) = {call.ret}"
+            return f"#{call.number} {text}" if call.thread >= 0 else text
         if call.ret is IN_FLIGHT:
             return f"#{call.number} T{call.thread} {self.call(call.function, call.ins, None)} had not returned"
         text = f"{self.call(call.function, call.ins, call.outs)} = {self.result(call.function, call.ret)}"

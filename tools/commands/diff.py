@@ -1,0 +1,108 @@
+"""``cannery diff``: what differs between two traces, and what caused it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cannery.tools import callset, terminal, traces
+from cannery.tools.callset import CallSet
+from cannery.tools.errors import Failure
+
+if TYPE_CHECKING:
+    from cannery.recorder.bundle import Bundle
+    from cannery.replayer.comparison.side import Wanted
+
+
+@click.command(name="diff")
+@click.argument("first", type=click.Path(), metavar="A")
+@click.argument("second", type=click.Path(), metavar="B")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; docs/diff.md has its keys.")
+@click.option("--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Also write a JUnit XML report.")
+@callset.option
+@click.option("--ignore", multiple=True, metavar="FUNCTION[,...]",
+              help="Leave out calls of these functions; * and ? stand for anything. May be repeated.")
+@click.option("--payloads/--no-payloads", default=True, help="Compare the bytes that were copied, or not.")
+@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, metavar="N",
+              help="Causes to describe for each process; the others are counted. 0: all.")
+@click.option("--unfold", is_flag=True, help="Describe each difference by itself, also those that seem to follow.")
+@click.option("--process", type=int, metavar="N", help="Only this process of A (see 'cannery info').")
+@click.pass_context
+def command(context: click.Context, /, first: str, second: str, as_json: bool, junit: str | None,
+            calls: CallSet | None, ignore: tuple[str, ...], payloads: bool, limit: int, unfold: bool,
+            process: int | None) -> None:  # fmt: skip
+    """Compare two traces call by call, and name the first cause of a difference.
+
+    \b
+    Examples:
+      cannery diff before.cann after.cann
+      cannery diff a.cann b.cann --ignore 'aclrtGetMemInfo,aclAppLog*'
+      cannery diff a.cann b.cann --junit report.xml --no-payloads
+
+    Each thread's calls are aligned with those of its counterpart. What counts is which object a call names and which
+    bytes it moves, not numbers, addresses, times or the order of threads that have nothing to do with each other
+    (docs/diff.md). Differences that seem to follow from an earlier one are told with it.
+
+    Exit status: 0 the same, 1 different, 2 a trace could not be read, or not to its end.
+    """
+    from cannery.replayer.comparison.process import Options
+    from cannery.replayer.diff import diff
+
+    with traces.opened(first) as a, traces.opened(second) as b:
+        with terminal.progress("comparing", _total(a)) as progress:
+            try:
+                options = Options(_wanted(a, b, calls, ignore), payloads, not unfold, progress)
+                found = diff((a, b), options, limit or None, process)
+            except KeyError:
+                traces.processes(a, process)
+                raise
+        for path, bundle in ((first, a), (second, b)):
+            if not bundle.processes:
+                found.notes.append(f"{path}: no runtime call was recorded")
+            for problem in bundle.problems:
+                click.echo(f"cannery: {path}: {problem}", err=True)
+        if junit is not None:
+            _write_junit(junit, found, (first, second))
+        if as_json:
+            traces.print_json({"a": first, "b": second, **found.to_json()})
+        else:
+            from cannery.tools.diff_text import lines
+
+            for line in lines(found, (first, second)):
+                click.echo(line)
+    context.exit(found.status)
+
+
+def _total(bundle: "Bundle") -> int | None:
+    """How many calls there are, where that is known without reading them all."""
+    from cannery.recorder.format import DamagedTrace
+
+    try:
+        if all(stream.finished for stream in bundle.processes):
+            return sum(stream.counts().calls for stream in bundle.processes)
+    except DamagedTrace:
+        pass
+    return None
+
+
+def _wanted(a: "Bundle", b: "Bundle", calls: CallSet | None, ignore: tuple[str, ...]) -> "Wanted | None":
+    """Which calls take part. Raises Failure: a function's name fits none."""
+    known = {form.name for bundle in (a, b) for form in bundle.schema.functions}
+    chosen = callset.chooser(calls, known)
+    patterns = [name.strip() for names in ignore for name in names.split(",") if name.strip()]
+    try:
+        ignored = callset.matching(patterns, known)
+    except callset.CallSetError as error:
+        raise Failure(f"--ignore: {error}") from None
+    if not ignored:
+        return chosen
+    return lambda number, function: function not in ignored and (chosen is None or chosen(number, function))
+
+
+def _write_junit(path: str, found: Any, names: tuple[str, str]) -> None:
+    from cannery.tools.diff_text import junit
+
+    try:
+        Path(path).write_bytes(junit(found, names))
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {error.strerror}") from None
