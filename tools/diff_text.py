@@ -141,8 +141,8 @@ def junit(found: Diff, names: tuple[str, str]) -> bytes:
     for attribute in ("tests", "failures", "errors"):
         root.set(attribute, str(sum(int(suite.get(attribute, "0")) for suite in root)))
     ElementTree.indent(root)
-    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
 
 
 Problem = tuple[str, str, str, str]
