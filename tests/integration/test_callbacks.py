@@ -18,6 +18,7 @@ CASES = {
     "leave": "left",
     "contexts": "15",
     "forked": "11",
+    "exceptions": "11",
 }
 
 

@@ -1,5 +1,8 @@
 /* Functions of the program: what they may do, and what waits for them. Argument 1 names a case; the last line says what ran. */
 #include "host.h"
+#include <sched.h>
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* aclrtSetExceptionInfoCallback */
 
 enum { MANY = 8, ROUNDS = 40 };
 
@@ -268,10 +271,45 @@ static void forked(void)
     MUST(aclrtSynchronizeStream(s));
 }
 
+static void told(aclrtExceptionInfo *info)
+{
+    uint32_t number = 0;
+    WANT(aclrtGetErrorCodeFromExceptionInfo(info), 507013);
+    WANT(aclrtGetDeviceIdFromExceptionInfo(info), 0);
+    WANT(aclrtStreamGetId(s, (int32_t *)&number), 0);
+    WANT(aclrtGetStreamIdFromExceptionInfo(info), number);
+    add(amount(1));
+}
+
+static void told_too(aclrtExceptionInfo *info)
+{
+    (void)info;
+    add(amount(10));
+}
+
+static void exceptions(void)
+{
+    void *device = NULL, *pinned = NULL;
+    MUST(aclrtMalloc(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+    MUST(aclrtMallocHost(&pinned, 4096));
+    MUST(aclrtSetExceptionInfoCallback(told));
+    MUST(aclrtExceptionInfoCallbackRegister(told_too));
+    MUST(aclrtStreamWaitEvent(s, event));
+    MUST(aclrtMemcpyAsync(device, 4096, pinned, 4096, ACL_MEMCPY_HOST_TO_DEVICE, s));
+    MUST(aclrtFreeHost(pinned)); /* the copy will not find it */
+    MUST(aclrtRecordEvent(event, t));
+    WANT(aclrtSynchronizeStream(s), 507013);
+    WANT(count, 11); /* they have run when it answers */
+    WANT(aclrtSynchronizeStream(s), 0);
+    MUST(aclrtSetExceptionInfoCallback(NULL));
+    MUST(aclrtExceptionInfoCallbackUnregister(told_too));
+    MUST(aclrtFree(device));
+}
+
 static const struct { const char *name; void (*run)(void); } cases[] = {
     { "calls", functions_call_the_runtime }, { "releases", a_function_releases_another_thread },
     { "nested", functions_process_reports }, { "many", many_threads }, { "leave", the_process_ends_in_a_function },
-    { "contexts", contexts_end }, { "forked", forked },
+    { "contexts", contexts_end }, { "forked", forked }, { "exceptions", exceptions },
 };
 
 int main(int argc, char **argv)
