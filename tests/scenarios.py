@@ -1,7 +1,7 @@
 """Short programs over a :class:`tests.live.Live`: together they use every implemented function and kind of record."""
 
 from cannery.runtime.settings import Settings
-from tests import scenarios_graphs, scenarios_notifies
+from tests import scenarios_graphs, scenarios_notifies, scenarios_streams
 from tests.fakes import ident
 from tests.live import OUT, Live
 
@@ -241,6 +241,9 @@ ALL = {
     "functions": functions,
     "exceptions": exceptions,
     "unsupported": unsupported,
+    "events": scenarios_streams.events,
+    "streams": scenarios_streams.streams,
+    "devices": scenarios_streams.devices,
     "notifies": scenarios_notifies.notifies,
     "captures": scenarios_graphs.captures,
     "captures_that_fail": scenarios_graphs.captures_that_fail,

@@ -27,7 +27,7 @@ def results() -> Iterator[tuple[str, str]]:
 def other(value: Any, form: str | None) -> Any:
     """A wire value that is not ``value``, of the same form."""
     if value is None:
-        return (1,) if form is not None and form.startswith("list:") else 1
+        return b"." if form == "bytes" else (1,) if form is not None and form.startswith("list:") else 1
     if isinstance(value, bytes):
         return value + b"."
     if isinstance(value, tuple):
