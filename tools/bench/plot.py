@@ -7,6 +7,7 @@ from cannery.tools.bench import field, peers
 from cannery.tools.bench.samples import Samples
 
 _COLOURS: Final = ("#4c72b0", "#dd8452", "#55a868", "#8172b3")
+_ALONE: Final = "#8c8c8c"
 
 
 def draw(samples: Samples, path: Path) -> None:
@@ -46,4 +47,4 @@ def _bars(panel: Any, samples: Samples, tools: list[str], figures: dict[str, str
             if f"field/{tool}/{name}" in samples:
                 places.append(place + (row - (len(figures) - 1) / 2) * height)
                 widths.append(samples.least(f"field/{tool}/{name}"))
-        panel.barh(places, widths, height, label=label, color=_COLOURS[row])
+        panel.barh(places, widths, height, label=label, color=_COLOURS[row] if len(figures) > 1 else _ALONE)

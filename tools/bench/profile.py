@@ -7,60 +7,84 @@ file that the instructions are in; what Python's C API does for the engine and f
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from cannery.tools.bench.bench import Bench
+from cannery.tools.bench.bench import MAIN, Bench, base_environment
 
 _CALLS: Final = 10_000
+
+
+class Way(NamedTuple):
+    """A call to count: ``pure`` with the machine's Python source, ``reference`` also with the reference encoder."""
+
+    title: str
+    function: str = "aclrtRecordEvent"
+    where: str = "main"
+    pure: bool = False
+    reference: bool = False
+
+
 WAYS: Final = (
-    ("aclrtRecordEvent", "main"),
-    ("aclrtRecordEvent", "foreign"),
-    ("aclrtQueryEventStatus", "main"),
-    ("aclrtGetDevice", "main"),
+    Way("record"),
+    Way("record, foreign thread", where="foreign"),
+    Way("record, machine not compiled", pure=True),
+    Way("record, machine not compiled, reference encoder", pure=True, reference=True),
+    Way("query of an event", "aclrtQueryEventStatus"),
+    Way("GetDevice", "aclrtGetDevice"),
 )
 PARTS: Final = (
-    (r"workload$", "the program"),
+    (r"/workload$", "the program"),
     (r"libcannery\.so|libascendcl\.so", "shim (C)"),
     (r"_engine\.", "engine (C)"),
     (r"__mypyc\.|/compiled/", "machine (compiled Python)"),
     (r"libpython", "libpython"),
     (r"\.cpython-", "extension modules"),
 )
-OTHER: Final = "C library, kernel page"
+OTHER: Final = "C library"
 
 
 def measure(bench: Bench) -> None:
-    """Instructions a call, by part."""
+    """Instructions a call, by part; recorded, and as a whole also not recorded."""
     if shutil.which("valgrind") is None:
         bench.note("the profile needs callgrind (apt-get install valgrind)")
         return
-    for function, where in WAYS:
-        for recorded in (True, False):
-            parts = _instructions(bench, function, where, recorded)
-            way = f"{function}, {where} thread, {'' if recorded else 'not '}recorded"
-            for part, count in parts.items():
-                bench.samples.add(f"{bench.group}/{way}/{part}", count, "instructions")
-            bench.add(way, sum(parts.values()), "instructions")
+    for way in WAYS:
+        recorded = _instructions(bench, way, True)
+        for part, count in recorded.items():
+            bench.samples.add(f"{bench.group}/{way.title}/{part}", count, "instructions")
+        total = sum(recorded.values())
+        unrecorded = sum(_instructions(bench, way, False).values())
+        bench.add(way.title, total, "instructions")
+        bench.add(f"{way.title}: what recording adds", total - unrecorded, "instructions")
 
 
-def _instructions(bench: Bench, function: str, where: str, recorded: bool) -> dict[str, float]:
-    fewer, more = (_count(bench, function, where, recorded, calls) for calls in (_CALLS, 2 * _CALLS))
+def _instructions(bench: Bench, way: Way, recorded: bool) -> dict[str, float]:
+    fewer, more = (_count(bench, way, recorded, calls) for calls in (_CALLS, 2 * _CALLS))
     return {part: (more[part] - fewer[part]) / _CALLS for part in more}
 
 
-def _count(bench: Bench, function: str, where: str, recorded: bool, calls: int) -> Counter[str]:
+def _count(bench: Bench, way: Way, recorded: bool, calls: int) -> Counter[str]:
     output = bench.folder / "callgrind.out"
-    variables = {"CANNERY_TRACE": str(bench.trace())} if recorded else {}
+    environment = bench.preloaded(**({"CANNERY_TRACE": str(bench.trace())} if recorded else {}))
+    if way.pure:
+        library = _pure_library()
+        environment |= {"LD_PRELOAD": str(library), "LD_LIBRARY_PATH": str(library.parent)}
+    if way.reference:
+        environment["CANNERY_ENCODER"] = "python"
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}", "--", str(bench.program)]
-    subprocess.run(
-        [*command, "one", function, where, str(calls)],
-        env=bench.preloaded(**variables),
-        check=True,
-        capture_output=True,
-    )
+    arguments = ["one", way.function, way.where, str(calls)]
+    subprocess.run([*command, *arguments], env=environment, check=True, capture_output=True)
     return by_part(output)
+
+
+def _pure_library() -> Path:
+    """The library to preload for a machine that is not compiled."""
+    command = [sys.executable, "-m", MAIN, "sdk", "--preload"]
+    pure = base_environment() | {"CANNERY_PURE": "1"}
+    return Path(subprocess.run(command, env=pure, check=True, capture_output=True, text=True).stdout.strip())
 
 
 def by_part(path: Path) -> Counter[str]:

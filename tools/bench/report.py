@@ -132,19 +132,14 @@ def _limits(bench: Bench) -> Iterator[str]:
 
 
 def _profile(bench: Bench) -> Iterator[str]:
-    ways = [f"{function}, {where} thread" for function, where in profile.WAYS]
-    ways = [way for way in ways if f"profile/{way}, recorded/{profile.OTHER}" in bench.samples]
-    parts = [part for _, part in profile.PARTS] + [profile.OTHER]
-    body = []
-    for part in parts:
-        cells = [part]
-        for way in ways:
-            name = f"profile/{way}, recorded/{part}"
-            cells.append(f"{bench.samples.median(name):,.0f}" if name in bench.samples else "")
-        if any(cells[1:]):
-            body.append(cells)
     totals = {row.what: row.figure for row in bench.rows if row.group == "profile"}
-    body.append(["**all**", *(f"{totals[f'{way}, recorded']:,.0f}" for way in ways)])
-    body.append(["of that, recording", *(
-        f"{totals[f'{way}, recorded'] - totals[f'{way}, not recorded']:,.0f}" for way in ways)])  # fmt: skip
+    ways = [way.title for way in profile.WAYS if way.title in totals]
+    body = []
+    for part in (*(part for _, part in profile.PARTS), profile.OTHER):
+        names = [f"profile/{way}/{part}" for way in ways]
+        cells = [f"{bench.samples.median(name):,.0f}" if name in bench.samples else "" for name in names]
+        if any(cells):
+            body.append([part, *cells])
+    body.append(["**all**", *(f"**{totals[way]:,.0f}**" for way in ways)])
+    body.append(["of that, recording", *(f"{totals[f'{way}: what recording adds']:,.0f}" for way in ways)])
     yield from _table(["instructions a call", *ways], body)

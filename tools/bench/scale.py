@@ -12,10 +12,11 @@ from cannery.tools.bench.peers import stored
 COUNTS: Final = (100_000, 1_000_000, 10_000_000)
 _SEEKS: Final = (0.0, 0.1, 0.33, 0.5, 0.77, 0.999)
 _LIVE: Final = {
-    "10 events": (10, 0),
-    "1,000 events": (1000, 0),
-    "60,000 events": (60_000, 0),
-    "10,000 allocations": (10, 10_000),
+    "10 events": (10, 0, 0),
+    "1,000 events": (1000, 0, 0),
+    "60,000 events": (60_000, 0, 0),
+    "10,000 allocations": (10, 10_000, 0),
+    "16 waiting threads": (10, 0, 16),
 }
 
 
@@ -60,18 +61,19 @@ def _open_and_seek(trace: Path) -> dict[str, float]:
 
 
 def live(bench: Bench) -> None:
-    """Cost of a call while many events or allocations are live, against few."""
+    """Cost of a call while many events or allocations are live, or threads wait, against few and none."""
 
-    def record(events: int, allocations: int) -> dict[str, float]:
-        return run(bench.recorded("live", str(events), str(allocations))).figures
+    def record(*numbers: int) -> dict[str, float]:
+        return run(bench.recorded("live", *map(str, numbers))).figures
 
     bench.in_turns({name: partial(record, *numbers) for name, numbers in _LIVE.items()}, "ns")
     least = next(iter(_LIVE))
     for call in ("record", "query", "allocation"):
-        bench.add(f"{call} with {least} live", bench.least(f"{least}/{call}"), "ns")
+        bench.add(f"{call} with {least}", bench.least(f"{least}/{call}"), "ns")
         for name in list(_LIVE)[1:]:
             ratio = bench.ratio(f"{name}/{call}", f"{least}/{call}")
-            bench.add(f"{call} with {name} live / with {least}", ratio, "", most=1.3)
+            most = None if name.endswith("threads") else 1.3
+            bench.add(f"{call} with {name} / with {least}", ratio, "", most=most)
 
 
 def waiting(bench: Bench) -> None:

@@ -17,7 +17,7 @@ static const struct {
     { "train", 2, measure_train, "THREADS ITERATIONS: a training-like loop over 4 streams, on every thread" },
     { "copies", 2, measure_copies, "SIZE COUNT: synchronous copies against memcpy" },
     { "many", 1, measure_many, "COUNT: the cost of the first and of the last of COUNT record calls" },
-    { "live", 2, measure_live, "EVENTS ALLOCATIONS: the cost of calls while so much is live" },
+    { "live", 3, measure_live, "EVENTS ALLOCATIONS WAITING: the cost of calls while so much is live and so many threads wait" },
     { "waiting", 1, measure_waiting, "MILLISECONDS: the processor time of a thread that waits so long" },
     { "wake", 2, measure_wake, "THREADS ROUNDS: how long after the releasing call so many waiting threads go on" },
 };

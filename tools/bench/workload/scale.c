@@ -23,48 +23,6 @@ void measure_many(char **numbers)
     free(costs);
 }
 
-/* Every call is made on another event and goes round all of them, so that caches count too. */
-void measure_live(char **numbers)
-{
-    enum { BATCHES = 500 };
-    int events = atoi(numbers[0]), allocations = atoi(numbers[1]);
-    aclrtEvent *live = calloc((size_t)events, sizeof *live);
-    static double records[BATCHES], queries[BATCHES], pairs[BATCHES];
-    struct objects o = make_objects();
-    for (int i = 0; i < events; i++) {
-        MUST(aclrtCreateEvent(&live[i]));
-        MUST(aclrtRecordEvent(live[i], o.stream));
-    }
-    for (int i = 0; i < allocations; i++) {
-        void *block;
-        MUST(aclrtMalloc(&block, (size_t)512 << i % 8, ACL_MEM_MALLOC_HUGE_FIRST));
-    }
-    MUST(aclrtSynchronizeStream(o.stream));
-    unsigned at = 0;
-    for (int i = 0; i < BATCHES; i++) {
-        double start = now();
-        for (int k = 0; k < BATCH; k++)
-            MUST(aclrtRecordEvent(live[at++ % (unsigned)events], o.stream));
-        records[i] = (now() - start) / BATCH;
-        MUST(aclrtSynchronizeStream(o.stream));
-        start = now();
-        for (int k = 0; k < BATCH; k++) {
-            aclrtEventRecordedStatus status;
-            MUST(aclrtQueryEventStatus(live[at++ % (unsigned)events], &status));
-        }
-        queries[i] = (now() - start) / BATCH;
-        start = now();
-        for (int k = 0; k < BATCH / 2; k++) {
-            void *block;
-            MUST(aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
-            MUST(aclrtFree(block));
-        }
-        pairs[i] = (now() - start) / BATCH;
-    }
-    printf("record %.1f\nquery %.1f\nallocation %.1f\n", median(records, BATCHES), median(queries, BATCHES),
-           median(pairs, BATCHES));
-}
-
 struct waiter {
     pthread_t id;
     aclrtStream stream;
@@ -109,6 +67,18 @@ static void start_waiters(struct waiter *waiters, int count)
     }
 }
 
+/* Has all of them wait for one event, which is returned; they are back at the barrier when it was recorded. */
+static aclrtEvent hold(struct waiter *waiters, int count)
+{
+    aclrtEvent gate;
+    MUST(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));
+    for (int i = 0; i < count; i++)
+        MUST(aclrtStreamWaitEvent(waiters[i].stream, gate));
+    pthread_barrier_wait(&line);
+    sleep_ms(20);
+    return gate;
+}
+
 static void end_waiters(struct waiter *waiters, int count)
 {
     for (int i = 0; i < count; i++)
@@ -118,17 +88,68 @@ static void end_waiters(struct waiter *waiters, int count)
         MUST(pthread_join(waiters[i].id, NULL));
 }
 
+/* Every call is made on another event and goes round all of them, so that caches count too. */
+void measure_live(char **numbers)
+{
+    enum { BATCHES = 500 };
+    int events = atoi(numbers[0]), allocations = atoi(numbers[1]), waiting = atoi(numbers[2]);
+    struct waiter *waiters = calloc((size_t)waiting + 1, sizeof *waiters);
+    aclrtEvent gate = NULL;
+    aclrtEvent *live = calloc((size_t)events, sizeof *live);
+    static double records[BATCHES], queries[BATCHES], pairs[BATCHES];
+    struct objects o = make_objects();
+    for (int i = 0; i < events; i++) {
+        MUST(aclrtCreateEvent(&live[i]));
+        MUST(aclrtRecordEvent(live[i], o.stream));
+    }
+    for (int i = 0; i < allocations; i++) {
+        void *block;
+        MUST(aclrtMalloc(&block, (size_t)512 << i % 8, ACL_MEM_MALLOC_HUGE_FIRST));
+    }
+    MUST(aclrtSynchronizeStream(o.stream));
+    if (waiting > 0) {
+        start_waiters(waiters, waiting);
+        gate = hold(waiters, waiting);
+    }
+    unsigned at = 0;
+    for (int i = 0; i < BATCHES; i++) {
+        double start = now();
+        for (int k = 0; k < BATCH; k++)
+            MUST(aclrtRecordEvent(live[at++ % (unsigned)events], o.stream));
+        records[i] = (now() - start) / BATCH;
+        MUST(aclrtSynchronizeStream(o.stream));
+        start = now();
+        for (int k = 0; k < BATCH; k++) {
+            aclrtEventRecordedStatus status;
+            MUST(aclrtQueryEventStatus(live[at++ % (unsigned)events], &status));
+        }
+        queries[i] = (now() - start) / BATCH;
+        start = now();
+        for (int k = 0; k < BATCH / 2; k++) {
+            void *block;
+            MUST(aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+            MUST(aclrtFree(block));
+        }
+        pairs[i] = (now() - start) / BATCH;
+    }
+    printf("record %.1f\nquery %.1f\nallocation %.1f\n", median(records, BATCHES), median(queries, BATCHES),
+           median(pairs, BATCHES));
+    if (waiting > 0) {
+        MUST(aclrtRecordEvent(gate, o.stream));
+        pthread_barrier_wait(&line);
+        end_waiters(waiters, waiting);
+    }
+    free(waiters);
+}
+
 void measure_waiting(char **numbers)
 {
     int milliseconds = atoi(numbers[0]);
     struct waiter waiter = { 0 };
     struct objects o = make_objects();
-    aclrtEvent gate;
-    MUST(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));
     start_waiters(&waiter, 1);
-    MUST(aclrtStreamWaitEvent(waiter.stream, gate));
-    pthread_barrier_wait(&line);
-    sleep_ms(200); /* until it waits, and what its call set going is over */
+    aclrtEvent gate = hold(&waiter, 1);
+    sleep_ms(200); /* until what its call set going is over */
     double before = processor_time();
     sleep_ms(milliseconds);
     printf("waiting/processor %.0f\n", processor_time() - before);
@@ -145,12 +166,7 @@ void measure_wake(char **numbers)
     struct objects o = make_objects();
     start_waiters(waiters, count);
     for (int round = 0; round < rounds; round++) {
-        aclrtEvent gate;
-        MUST(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));
-        for (int i = 0; i < count; i++)
-            MUST(aclrtStreamWaitEvent(waiters[i].stream, gate));
-        pthread_barrier_wait(&line);
-        sleep_ms(20); /* until all of them wait */
+        aclrtEvent gate = hold(waiters, count);
         double start = now();
         MUST(aclrtRecordEvent(gate, o.stream));
         double released = now();
