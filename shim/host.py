@@ -5,12 +5,14 @@ Everything that passes through it becomes an effect of the present step (``effec
 """
 
 import os
+import resource
 from typing import Any, Final
 
 from cannery.recorder import format
 from cannery.recorder.addresses import AddressBook
 from cannery.recorder.codec import TokenTable
 from cannery.recorder.payloads import PayloadStore, WirePayload
+from cannery.recorder.window import check_file_size
 from cannery.shim._engine import ffi, lib
 
 #: Where device memory may lie. One fixed first choice, so that runs and machines give the same addresses.
@@ -36,13 +38,26 @@ def map_file(descriptor: int, size: int) -> memoryview:
     return memoryview(ffi.buffer(owner, size)).cast("B")
 
 
+class _no_file_size_limit:  # noqa: N801 - used like a function
+    """Device memory is no file of the program: its limit (RLIMIT_FSIZE) is lifted as far as the system lets it."""
+
+    def __enter__(self) -> None:
+        self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.before[1], self.before[1]))
+
+    def __exit__(self, *_: object) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
+
+
 class MemoryFile:
     """Device memory: an anonymous file, so that other processes can be given parts of it; see runtime/ports.py."""
 
     def __init__(self, device: int, span: int) -> None:
         self.descriptor = os.memfd_create(f"cannery-device-{device}", os.MFD_CLOEXEC)
         try:
-            os.ftruncate(self.descriptor, span)
+            with _no_file_size_limit():
+                check_file_size(span)  # a hard limit: an error, not the signal that ends the program
+                os.ftruncate(self.descriptor, span)
             self.view = map_file(self.descriptor, span)
         except OSError:
             os.close(self.descriptor)

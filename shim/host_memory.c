@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ static int check_range(uint64_t start, size_t size, char access)
     size_t kept = 0;
     uint64_t next = start, end = start + size;
     int file, found = -1;
-    if (end < start || (file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) < 0)
+    if (end < start || (file = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC)) < 0)
         return -1;
     for (;;) {
         ssize_t got = read(file, buffer + kept, sizeof buffer - 1 - kept);
@@ -55,8 +56,9 @@ static int transfer(void *mine, uint64_t theirs, size_t size, int write)
     static int forbidden; /* by a sandbox: then every range is looked up */
     struct iovec local = { mine, size }, remote = { (void *)(uintptr_t)theirs, size };
     if (!forbidden) {
-        ssize_t done = write ? process_vm_writev(getpid(), &local, 1, &remote, 1, 0)
-                             : process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+        pid_t self = (pid_t)syscall(SYS_gettid); /* not getpid(): the first thread may have ended, and its memory with it */
+        ssize_t done = write ? process_vm_writev(self, &local, 1, &remote, 1, 0)
+                             : process_vm_readv(self, &local, 1, &remote, 1, 0);
         if (done == (ssize_t)size)
             return 0;
         if (done >= 0 || (errno != ENOSYS && errno != EPERM && errno != EACCES))

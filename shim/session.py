@@ -42,20 +42,33 @@ def environment() -> dict[str, str]:
     return found
 
 
+def _begin(variables: dict[str, str]) -> tuple[LiveHost, Machine, Settings]:
+    """The machine that the environment asks for; a variable whose value nothing knows is left out, with a line."""
+    host = LiveHost()
+    try:
+        settings = Settings.from_environment(variables)
+        return host, Machine(settings, host), settings
+    except SettingError as error:
+        for name in list(variables):
+            rest = {key: value for key, value in variables.items() if key != name}
+            try:
+                settings = Settings.from_environment(rest)
+                machine = Machine(settings, host)
+            except SettingError:
+                continue
+            say(f"{error}; running without {name}={variables[name]}")
+            return host, machine, settings
+        say(f"{error}; running with the default settings")
+        settings = Settings()
+        return host, Machine(settings, host), settings
+
+
 class Session:
     """One process's machine, host port and recording."""
 
     def __init__(self, parent: "Session | None") -> None:
         variables = environment()
-        try:
-            settings = Settings.from_environment(variables)
-            self.host = LiveHost()
-            self.machine = Machine(settings, self.host)
-        except SettingError as error:
-            say(f"{error}; running with the default settings")
-            settings = Settings()
-            self.host = LiveHost()
-            self.machine = Machine(settings, self.host)
+        self.host, self.machine, settings = _begin(variables)
         if parent is not None:
             # the parent's handles must not come to mean objects of the child
             self.machine.ordinal = parent.machine.ordinal

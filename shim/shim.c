@@ -11,7 +11,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum {
@@ -365,8 +367,10 @@ static void after_fork_in_child(void)
 
 /* ---- start ---- */
 
+static char *get_variable(const char *name);
+
 static const struct cannery_services services_template = {
-    .malloc = malloc, .calloc = calloc, .realloc = realloc, .free = free, .setenv = setenv, .getenv = getenv,
+    .malloc = malloc, .calloc = calloc, .realloc = realloc, .free = free, .setenv = setenv, .getenv = get_variable,
     .thread_engine = thread_engine, .thread_ordinal = thread_ordinal, .thread_id = thread_id,
     .thread_worker = thread_worker,
     .begin_call = begin_call, .begin_wait = begin_wait, .end_wait = end_wait, .errand = errand, .dismiss = dismiss,
@@ -375,11 +379,63 @@ static const struct cannery_services services_template = {
     .functions = cannery_functions
 };
 
+/* Loading the engine takes more stack than small threads and signal stacks have. */
+enum { START_STACK = 8 << 20, ENOUGH_STACK = 512 << 10 };
+
+static int has_stack(void)
+{
+    pthread_attr_t attributes;
+    void *bottom = NULL;
+    size_t size = 0;
+    char here;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return 1;
+    pthread_attr_getstack(&attributes, &bottom, &size);
+    pthread_attr_destroy(&attributes);
+    return &here > (char *)bottom + ENOUGH_STACK && &here < (char *)bottom + size;
+}
+
+/* A first call that is made elsewhere: on this thread, which may hold the loader's lock, but on a stack that is large
+ * enough. */
+struct first_call {
+    unsigned index;
+    const uint64_t *args;
+    uint64_t result;
+    ucontext_t here, there;
+};
+
+static __thread struct first_call *first_call;
+
+static void make_first_call(void) { first_call->result = cannery_call(first_call->index, first_call->args); }
+
+/* 0: it could not be made. */
+static int call_on_another_stack(unsigned index, const uint64_t *args, uint64_t *result)
+{
+    void *stack = mmap(NULL, START_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return 0;
+    struct first_call *call = stack; /* at its far end */
+    *call = (struct first_call){ .index = index, .args = args };
+    int made = getcontext(&call->there) == 0;
+    if (made) {
+        call->there.uc_stack.ss_sp = call + 1;
+        call->there.uc_stack.ss_size = START_STACK - sizeof *call;
+        call->there.uc_link = &call->here;
+        makecontext(&call->there, make_first_call, 0);
+        first_call = call;
+        swapcontext(&call->here, &call->there);
+        first_call = NULL;
+        *result = call->result;
+    }
+    munmap(stack, START_STACK);
+    return made;
+}
+
 static int start(void)
 {
-    static struct cannery_services services;
     pthread_mutex_lock(&start_lock);
     if (atomic_load(&stage) == UNSTARTED) {
+        static struct cannery_services services;
         services = services_template;
         services.function_count = cannery_function_count;
         cannery_set_thread_destructor(thread_ends);
@@ -392,8 +448,33 @@ static int start(void)
     return atomic_load(&stage) == RUNNING ? 0 : -1;
 }
 
-__attribute__((constructor)) static void watch_forks(void)
+/* What the environment said when this library was loaded: a program may clear it before its first call. */
+enum { KEPT_VARIABLES = 48 };
+static char *kept[KEPT_VARIABLES];
+extern char **environ;
+
+static void keep_variables(void)
 {
+    static const char ours[] = "CANNERY_";
+    unsigned count = 0;
+    for (char **at = environ; at != NULL && *at != NULL && count < KEPT_VARIABLES; at++)
+        if (strncmp(*at, ours, sizeof ours - 1) == 0)
+            kept[count++] = strdup(*at);
+}
+
+static char *get_variable(const char *name)
+{
+    char *value = getenv(name);
+    size_t length = strlen(name);
+    for (unsigned i = 0; value == NULL && i < KEPT_VARIABLES && kept[i] != NULL; i++)
+        if (strncmp(kept[i], name, length) == 0 && kept[i][length] == '=')
+            value = kept[i] + length + 1;
+    return value;
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+    keep_variables();
     /* at load, not at start: a fork must not catch another thread in the middle of the start either */
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -494,8 +575,13 @@ static void run_functions(struct cannery_thread *thread, struct cannery_request 
 uint64_t cannery_call(unsigned index, const uint64_t *args)
 {
     const struct cannery_function *function = &cannery_functions[index];
-    if (atomic_load_explicit(&stage, memory_order_acquire) != RUNNING && start() != 0)
-        return refuse(function, INTERNAL_ERROR);
+    if (atomic_load_explicit(&stage, memory_order_acquire) != RUNNING) {
+        uint64_t result;
+        if (first_call == NULL && !has_stack() && call_on_another_stack(index, args, &result))
+            return result;
+        if (start() != 0)
+            return refuse(function, INTERNAL_ERROR);
+    }
     struct cannery_thread *thread = this_thread != NULL ? this_thread : new_thread();
     if (thread == NULL)
         return refuse(function, INTERNAL_ERROR);
