@@ -1,5 +1,7 @@
 """The ``cannery`` command. Each verb is a module of ``commands`` and is imported only when it is used."""
 
+import errno
+import os
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036  # before anything is imported that an older Python cannot read
@@ -27,6 +29,28 @@ VERBS: Final = {
 
 class _Verbs(click.Group):
     """A group that imports a verb when it is called, and lists the verbs without importing them."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command. Output that cannot be written is one line and status 2; a closed pipe is none of ours."""
+        if sys.stdout is None:  # closed, as under some daemons
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+        try:
+            try:
+                return super().main(*args, **kwargs)
+            except SystemExit as leaving:
+                reason = leaving.__context__
+                if isinstance(reason, OSError) and reason.errno == errno.EPIPE:  # click's answer to it is status 1
+                    raise reason from None
+                raise
+            finally:
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+        except OSError as error:
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  # nothing more goes there at exit
+            if error.errno != errno.EPIPE:
+                print(f"cannery: cannot write the output: {error.strerror}", file=sys.stderr)
+                sys.exit(2)
+            sys.exit(0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)

@@ -33,6 +33,9 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
     Exit status: 0 all the same, 1 something differs (the report names the call, the objects involved and the calls
     before), 2 the trace could not be replayed.
     """
+    from cannery.shim.compiled import prefer_compiled
+
+    prefer_compiled()
     from cannery.replayer.process import replay_process
     from cannery.replayer.replay import ReplayError
     from cannery.tools.errors import Failure
@@ -40,9 +43,11 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
     changed = {name: value for name, value in changes.items() if value is not None}
     with traces.opened(trace) as bundle:
         results = []
+        ended_early = {}
         for stream in traces.processes(bundle, process):
             try:
                 results.append(replay_process(bundle, stream, changed, keep_going))
+                ended_early[results[-1].process] = stream.counts().stopped
             except ReplayError as error:
                 raise Failure(f"{trace}: {error}") from None
         status = max(_status(result) for result in results)
@@ -50,7 +55,10 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
             traces.print_json({"trace": trace, "status": status, "processes": [result.to_json() for result in results]})
         else:
             for result in results:
-                _print(result, f"{trace}, process {result.process}" if len(bundle.processes) > 1 else trace)
+                name = f"{trace}, process {result.process}" if len(bundle.processes) > 1 else trace
+                _print(result, name)
+                if ended_early.get(result.process):
+                    click.echo(f"{name}: recording ended before the program did: {ended_early[result.process]}")
     context.exit(status)
 
 

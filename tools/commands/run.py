@@ -58,6 +58,8 @@ def command(context: click.Context, /, trace: str | None, force: bool | None, re
     except SettingError as error:
         raise Failure(str(error)) from None
     program = launch.find_program(command_line[0], environment)
+    if session is not None and (not session or "/" in session or session.startswith(".")):
+        raise Failure(f"--session {session!r}: expected a name, without / and not beginning with a dot")
     name = session or environment.get("CANNERY_SESSION") or os.urandom(8).hex()
     recording = None
     if record:
