@@ -15,22 +15,33 @@ _ENTRY: Final = struct.Struct("<16sQQ")
 
 
 class Index(NamedTuple):
-    """``chunks``: window number -> its summary and the size of its file. ``payloads`` is None where there are too many;
-    they are those of the first ``pack_end`` bytes of the pack."""
+    """``chunks``: window number -> its summary and the size of its file. ``frames`` is the table of the payloads in the
+    first ``pack_end`` bytes of the pack, None where there are too many."""
 
     chunks: Mapping[int, tuple[Summary, int]]
-    payloads: Mapping[bytes, Stored] | None
+    frames: bytes | None
     pack_end: int
+
+    def payloads(self) -> dict[bytes, Stored] | None:
+        """The table, unpacked. Not before somebody asks: it may have a million rows, and most readers want none."""
+        if self.frames is None:
+            return None
+        return {digest: Stored(offset, size) for digest, offset, size in _ENTRY.iter_unpack(self.frames)}
+
+
+def pack_payloads(payloads: Mapping[bytes, Stored]) -> bytes | None:
+    """The table for an :class:`Index`."""
+    if len(payloads) > format.MAX_INDEXED_PAYLOADS:
+        return None
+    return b"".join(_ENTRY.pack(digest, stored.offset, stored.size) for digest, stored in payloads.items())
 
 
 def write_index(folder: Folder, index: Index) -> None:
     """Raises OSError."""
     chunks = [{"window": n, "stored": stored, **summary._asdict()} for n, (summary, stored) in index.chunks.items()]
     sheet: dict[str, Any] = {"chunks": chunks, "pack": index.pack_end}
-    if index.payloads is not None and len(index.payloads) <= format.MAX_INDEXED_PAYLOADS:
-        sheet["payloads"] = b"".join(
-            _ENTRY.pack(digest, stored.offset, stored.size) for digest, stored in index.payloads.items()
-        )
+    if index.frames is not None:
+        sheet["payloads"] = index.frames
     if len(chunks) > format.MAX_ELEMENTS:
         return  # a trace of that size is opened by reading its chunks' sheets
     data = pack_sheet(sheet)
@@ -52,11 +63,8 @@ def read_index(folder: Folder) -> Index | None:
             if not isinstance(number, int) or not isinstance(stored, int):
                 return None
             chunks[number] = Summary.from_sheet(chunk, path), stored
-        payloads = sheet.get("payloads")
-        located = None
-        if payloads is not None:
-            located = {digest: Stored(offset, size) for digest, offset, size in _ENTRY.iter_unpack(payloads)}
-        pack_end = sheet["pack"]
-        return Index(chunks, located, pack_end) if isinstance(pack_end, int) and pack_end >= 0 else None
-    except (DamagedTrace, FileNotFoundError, KeyError, TypeError, AttributeError, struct.error):
+        frames, pack_end = sheet.get("payloads"), sheet["pack"]
+        whole = frames is None or (isinstance(frames, bytes) and len(frames) % _ENTRY.size == 0)
+        return Index(chunks, frames, pack_end) if whole and isinstance(pack_end, int) and pack_end >= 0 else None
+    except (DamagedTrace, FileNotFoundError, KeyError, TypeError, AttributeError):
         return None

@@ -322,7 +322,7 @@ class ProcessStream:
     def _payloads(self) -> Pack:
         if self._pack is None:
             index = self._index(self._windows())
-            known, start = (index.payloads, index.pack_end) if index is not None else (None, 0)
+            known, start = (index.payloads(), index.pack_end) if index is not None else (None, 0)
             self._pack = Pack(self._folder, known, start)
             if self._pack.damage is not None:
                 self._add_problem(self._pack.damage)

@@ -17,7 +17,7 @@ from cannery.recorder.chunk import Summary, failing_functions, pack_chunk, read_
 from cannery.recorder.claim import lives
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace, TraceError
-from cannery.recorder.index import Index, write_index
+from cannery.recorder.index import Index, pack_payloads, write_index
 from cannery.recorder.pack import Pack
 from cannery.recorder.process import read_sheet
 from cannery.recorder.schema import Schema
@@ -192,4 +192,4 @@ def _write_index(folder: Folder) -> None:
     pack = Pack(folder)
     pack.close()
     if pack.damage is None:
-        write_index(folder, Index(dict(sorted(chunks.items())), pack.stored, pack.end))
+        write_index(folder, Index(dict(sorted(chunks.items())), pack_payloads(pack.stored), pack.end))
