@@ -43,3 +43,32 @@ def test_a_program_that_closes_every_descriptor_goes_on_and_is_recorded(
     assert mine.read_bytes() == b"mine" * 512  # nothing of ours went into the program's files
     bundle = Bundle.open(trace)
     assert replay_process(bundle, bundle.processes[0]).same
+
+
+@pytest.mark.parametrize("arguments", [("16384",), ("32768",), ("0", "alone")])
+def test_a_first_call_may_come_from_a_small_stack_or_after_the_first_thread_ended(
+    build: Build, run: Run, arguments: tuple[str, ...]
+) -> None:
+    done = run(build("stacks.c"), *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_file_size_limit_of_the_program_is_not_that_of_device_memory(build: Build, run: Run) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+    done = run(build("stacks.c"), "1048576", preexec_fn=limit)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_program_that_clears_its_environment_is_recorded(build: Build, run: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "t.cann"
+    done = run(build("cleared.c"), env={"CANNERY_TRACE": str(trace), "CANNERY_DEVICES": "3"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Bundle.open(trace).processes[0].counts().calls == 1
+
+
+def test_a_wrong_variable_does_not_take_the_others_with_it(build: Build, run: Run) -> None:
+    done = run(build("cleared.c"), env={"CANNERY_PRODUCT": "A7", "CANNERY_DEVICES": "3"})
+    assert done.returncode == 0
+    assert "running without CANNERY_PRODUCT=A7" in done.stderr
