@@ -55,6 +55,8 @@ class JournalWriter(StreamWriter):
             ins = [LETTERS.get(param.into) for param in form.params]
             outs = [LETTERS.get(param.out or "") for param in form.outputs]
             floats = any(param.ctype.rstrip(" *") in ("float", "double") for param in form.params)
-            if handler is None or form.returns != "aclError" or floats or None in ins or None in outs:
+            # the engine has the pointer to such a value, not the value
+            both_ways = any(param.out is not None and param.into != "flag" for param in form.params)
+            if handler is None or form.returns != "aclError" or floats or both_ways or None in ins or None in outs:
                 continue
             lib.cannery_journal_function(form.number, "".join(ins).encode(), "".join(outs).encode())  # type: ignore[arg-type]
