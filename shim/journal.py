@@ -52,7 +52,8 @@ class JournalWriter(StreamWriter):
         self.position, self.room, self.time, self.calls = position, room, time, calls
         _state.device_base, _state.device_span = device_base, device_span
         for form, handler in zip(forms, handlers, strict=True):
-            ins = [LETTERS.get(param.into) for param in form.params]
+            # what is read behind a pointer is in no register, even where it is a plain number
+            ins = [None if param.role == "inout_scalar" else LETTERS.get(param.into) for param in form.params]
             outs = [LETTERS.get(param.out or "") for param in form.outputs]
             floats = any(param.ctype.rstrip(" *") in ("float", "double") for param in form.params)
             # the engine has the pointer to such a value, not the value
