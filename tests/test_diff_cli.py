@@ -219,7 +219,7 @@ def test_a_damaged_trace_is_compared_up_to_the_damage(traces: Path, tmp_path: Pa
     live.save(damaged)
     for window in (damaged / "p0001").glob("000001.*"):
         content = bytearray(window.read_bytes())
-        end = content.find(b"\0\0\0\0\0\0\0\0") if window.suffix == ".journal" else len(content)
+        end = content.find(bytes(64)) if window.suffix == ".journal" else len(content)
         content[end - 4] = 0xC1
         window.write_bytes(content)
     result = cannery("diff", traces / "a.cann", damaged)

@@ -8,9 +8,14 @@ from contextlib import contextmanager
 import click
 
 
+def on_terminal() -> bool:
+    """Whether standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
 def coloured() -> bool:
     """Whether standard output is a terminal whose user wants colour."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return on_terminal() and not os.environ.get("NO_COLOR")
 
 
 def painter() -> Callable[..., str]:

@@ -142,15 +142,17 @@ class Allocations:
     """Device memory of one trace: which allocation an address lies in. Each gets a number, from 1.
 
     Freed ones stay until another takes their place, so that the use of freed memory is still one of the same memory.
+    ``replaced`` are the numbers of those whose place the last one took.
     """
 
-    __slots__ = ("_ends", "_numbers", "_starts", "count", "reused")
+    __slots__ = ("_ends", "_numbers", "_starts", "count", "replaced", "reused")
 
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ends: dict[int, int] = {}
         self._numbers: dict[int, int] = {}
         self.count = 0
+        self.replaced: list[int] = []
         self.reused = False  # since last asked: an address now means other memory than before
 
     def add(self, start: int, size: int) -> int:
@@ -162,8 +164,11 @@ class Allocations:
             self._ends[self._starts[first - 1]] = start
         if last > first:
             self.reused = True
+            self.replaced = [self._numbers.pop(old) for old in self._starts[first:last]]
             for old in self._starts[first:last]:
-                del self._ends[old], self._numbers[old]
+                del self._ends[old]
+        elif self.replaced:
+            self.replaced = []
         self._starts[first:last] = [start]
         self._ends[start] = end
         self.count += 1

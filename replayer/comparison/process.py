@@ -5,6 +5,7 @@ from contextlib import suppress
 from itertools import zip_longest
 from typing import NamedTuple, Protocol
 
+from cannery.recorder.codec import WireError
 from cannery.recorder.format import TraceError
 from cannery.recorder.process import Counts
 from cannery.recorder.records import Payload, Record
@@ -62,7 +63,11 @@ class Compared(NamedTuple):
 
 
 def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], options: Options) -> Compared:
-    """Compare two processes. Damage ends a side; what lies before it is compared."""
+    """Compare two processes. Damage ends a side; what lies before it is compared.
+
+    Raises:
+        WireError: a value has a form that no value can have.
+    """
     schemas = streams[A].schema, streams[B].schema
     writer = Writer(schemas, contents)
     same = _same_windows(streams)
@@ -102,7 +107,12 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
         if payloads is not None:
             payloads.mirror(False)
         second.state_from(first)
-    comparison.run()
+    try:
+        comparison.run()
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        raise WireError("a map stands where no value can be one") from None
     incomplete = [side.incomplete or told for side, told in zip(sides, _unfinished(streams), strict=True)]
     return Compared(
         (first.calls, second.calls),
