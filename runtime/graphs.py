@@ -19,6 +19,7 @@ from cannery.runtime.errors import (
     ACL_ERROR_RT_NO_STREAM_RESOURCE,
     Refused,
 )
+from cannery.runtime.ids import HardwareId
 from cannery.runtime.lanes import INNER, BoundLane, CaptureLane, TaskGroup
 from cannery.runtime.objects import Context, Event, Stream
 from cannery.runtime.tasks import EventWait, Record, RecordWait, Task, record_of_no_event
@@ -141,6 +142,17 @@ class Gate(RecordWait):
         return None
 
 
+class Start(Record):
+    """Lets a run begin. Where aclrtStreamStop takes it, the run begins all the same: it is a task of its own."""
+
+    __slots__ = ()
+
+    what = "start of a model instance"
+
+    def lost(self, machine: "Machine") -> None:
+        self.dropped(machine)
+
+
 class Run(RecordWait):
     """One execution of an instance, on the stream that executes it: over when ``record`` is done, its last task.
     ``tasks`` are those on the streams of the instance. ``aborted``: aclmdlRIAbort stopped it."""
@@ -188,7 +200,10 @@ def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
     """Queue a run of an instance that is built. ``stream`` executes it, and has no lane."""
     queue = machine.schedule.queue
     cost = machine.event_cost
-    start = record_of_no_event(cost)
+    start = Start()
+    start.id = HardwareId(0, None)
+    start.inert = True
+    start.cost = cost
     start.stream = stream
     run = Run()
     run.aborted = run.open = False

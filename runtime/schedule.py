@@ -151,7 +151,7 @@ class Schedule:
         for task in gone:
             task.done = True
             task.finish = at
-        for stream in dict.fromkeys(task.stream for task in gone):
+        for stream in dict.fromkeys(task.stream for task in gone if task.stream.queue):
             head = stream.queue[0]
             left = [task for task in stream.queue if not task.done]
             stream.queue.clear()

@@ -56,7 +56,13 @@ class GraphWorld(World):
         names["persistent"], names["bound"], names["built in"] = (driver.persistent() for _ in range(3))
         names["empty model"], names["hand model"] = driver.by_hand(), driver.by_hand(names["bound"])
         names["built model"] = driver.built(driver.by_hand(names["built in"]), names["built in"])
-        names["external record"] = driver.event(1)
+        names["fast"], names["for schedulers"] = (
+            ok("aclrtCreateStreamWithConfig", OUT, 0, flag) for flag in (0x01, 0x10)
+        )
+        names["for the device"] = ok("aclrtCreateStreamWithConfig", OUT, 0, 0x20)
+        names |= {f"fresh {number}": driver.ex() for number in range(6)}
+        names["used outside"] = driver.ex()
+        ok("aclrtRecordEvent", names["used outside"], 0)
 
 
 ROWS: list[Row] = []
@@ -75,6 +81,12 @@ rows(
 )  # fmt: skip
 rows("implementation", "aclmdlRICaptureBegin", ("gone stream", 3, 107017, R), ("captured", 3, 107000, R))
 rows("implementation", "aclmdlRICaptureBegin", ("updating", 0, 107033, R))
+rows(
+    "7", "aclmdlRICaptureBegin",
+    ("persistent", 0, 507000, R), ("for schedulers", 0, 507000, R), ("for the device", 0, 507000, R),
+    ("for schedulers", 3, 107000, R),
+)  # fmt: skip
+rows("7", "aclmdlRICaptureEnd", ("for schedulers", "out", 507000, R), ("for schedulers", "null", 507000, R))
 rows("7", "aclmdlRICaptureBegin", ("stream", 0, 107002, R), ("stream", 3, 107000, R), thread=2)
 rows(
     "documents", "aclmdlRICaptureToModelRIBegin",
@@ -132,6 +144,12 @@ rows(
     ("hand model", "null", HEAD, 107000, R), ("hand model", "bound", HEAD, 107005, R),
     ("empty model", "bound", ACTIVATED, 107005, R), ("model", "persistent", HEAD, 107000, R),
     ("foreign model", "persistent", HEAD, 107004, R), ("built model", "persistent", HEAD, 107000, R),
+    ("foreign model", "bound", HEAD, 107004, R), ("hand model", "captured", HEAD, 107027, R),
+)  # fmt: skip
+rows(
+    "implementation", "aclmdlRIBindStream",
+    ("hand model", "fast", HEAD, 207000, R), ("hand model", "for the device", HEAD, 507000, R),
+    ("hand model", "for schedulers", HEAD, 107000, R), ("model", "captured", HEAD, 107000, R),
 )  # fmt: skip
 rows("documents", "aclmdlRIBindStream", ("hand model", "persistent", HEAD, 107002, R), thread=2)
 rows(
@@ -242,6 +260,21 @@ rows("1.7", "aclrtRecordEvent", ("ex", "foreign captured", 107003, R), ("device 
 rows("implementation", "aclrtRecordEvent", ("ex", "bound", 207000, R), ("default event", "bound", 207000, R))
 rows("0.1", "aclrtRecordEvent", ("ex", "inner", 207000, R), ("sync", "inner", 107005, R))
 rows("1.7", "aclrtRecordEvent", ("ex", "captured", 107002, R), thread=2)
+rows(
+    "1.7", "aclrtRecordEventWithFlag",
+    ("fresh 0", "stream", 1, 107029, R), ("fresh 1", "null", 1, 107029, R), ("sync", "captured", 1, 207000, R),
+    ("external", "captured", 1, 207000, R), ("captured event", "captured", 1, 107000, R),
+    ("used outside", "captured", 1, 107000, R), ("fresh 2", "foreign captured", 1, 107003, R),
+)  # fmt: skip
+rows(
+    "1.9", "aclrtStreamWaitEventWithFlag",
+    ("stream", "fresh 3", 0, 1, 107029, R), ("null", "fresh 4", 0, 1, 107029, R),
+    ("captured", "sync", 0, 1, 207000, R), ("captured", "captured event", 0, 1, 107000, R),
+    ("foreign captured", "fresh 5", 0, 1, 107003, R), ("captured", "fresh 5", 1, 1, 100000, A),
+)  # fmt: skip
+rows("1.8", "aclrtResetEvent", ("sync", "captured", 207000, R), ("default event", "captured", 207000, R))
+rows("1.10", "aclrtQueryEvent", ("captured event", "out", 207000, R))
+rows("implementation", "aclrtSetStreamOverflowSwitch", ("captured", 1, 107027, R))
 rows(
     "1.9", "aclrtStreamWaitEvent",
     ("captured", "sync", 207000, R), ("captured", "default event", 207000, R),

@@ -366,6 +366,50 @@ documents: an instance is stopped
     run m
     bytes mem -> 5
 
+5: a stream that executes is aborted
+    put pin 6
+    begin s
+    wait s ext
+    async mem pin s
+    end s = m
+    execute m s2
+    execute m s2
+    stream-abort s2
+    sync s2 -> 107023
+    record ext s3
+    sync s3
+    bytes mem -> 0
+    execute m s2
+    sync s2
+    bytes mem -> 6
+    destroy m
+
+5: a run that waits is stopped, and what is behind it runs
+    put pin 7
+    begin s
+    wait s ext
+    async mem pin s
+    end s = m
+    execute m s2
+    async mem2 pin s2
+    pace 200
+    stream-stop s2
+    sync s2 -> 107023
+    bytes mem -> 0
+    bytes mem2 -> 7
+    destroy m
+
+1.9: a wait in an instance has its limit
+    begin s
+    wait-for s ext 2
+    end s = m
+    execute m s2
+    pace 100
+    query s2
+    pace 2000
+    sync s2 -> 507011
+    destroy m
+
 implementation: an end on a stream that is not a head never comes
     build = m
     bind m hand 0x7fffffff

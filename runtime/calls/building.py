@@ -22,12 +22,13 @@ from cannery.runtime.errors import (
 )
 from cannery.runtime.graphs import Graph
 from cannery.runtime.lanes import BoundLane
-from cannery.runtime.objects import Thread
-from cannery.runtime.tasks import Record
+from cannery.runtime.objects import STREAM_DEVICE_USE_ONLY, Stream, Thread
+from cannery.runtime.tasks import record_of_no_event
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
 
+FAST_LAUNCH: Final = 0x01  # ACL_STREAM_FAST_LAUNCH
 HEAD: Final = 0  # ACL_MODEL_STREAM_FLAG_HEAD
 ACTIVATED: Final = 0x7FFF_FFFF  # ACL_MODEL_STREAM_FLAG_DEFAULT
 
@@ -62,28 +63,41 @@ def bind_stream(machine: "Machine", thread: Thread, handle: int, stream_handle: 
         )
     graph = live_graph(machine, handle)
     stream = named_stream(machine, stream_handle)
-    lane = None if stream is None else stream.lane
-    if not isinstance(lane, BoundLane):
-        raise out_of_range(
-            "the argument stream ({:#x}) was not made with ACL_STREAM_PERSISTENT (aclrtCreateStreamWithConfig)",
-            stream_handle,
-        )
+    _check_by_hand(graph)
+    lane = _bindable(machine, stream, stream_handle)
+    own_graph(machine, thread, graph)
     if lane.graph is not None:
         raise Refused(
             ACL_ERROR_RT_STREAM_MODEL,
             "the stream {:#x} is bound to the model instance {:#x} already; unbind it there first",
             stream_handle, lane.graph.handle,
         )  # fmt: skip
-    _check_by_hand(graph)
-    if lane.stream.context.stop_mode:
-        raise unsupported("the stream {:#x} is in a context that stops at failures", stream_handle)
-    own_graph(machine, thread, graph)
     if graph.built:
         raise out_of_range("building of the model instance {:#x} has ended; it takes no more streams", handle)
     lane.graph = graph
     lane.head = flag == HEAD
     graph.streams.insert(0, lane.stream)
     return 0
+
+
+def _bindable(machine: "Machine", stream: Stream | None, handle: int) -> BoundLane:
+    """What the flags and attributes of a stream have to be (order: implementation). Null, the default stream, has not
+    the flag. Raises 107027, 507000, 207000, 107000."""
+    lane = None
+    if stream is not None:
+        capture.check_free(machine, stream)
+        if stream.flags & STREAM_DEVICE_USE_ONLY:
+            raise capture.unsuitable(stream)
+        if stream.stops or stream.context.stop_mode:
+            raise unsupported("the stream {:#x} stops at failures (aclrtSetStreamFailureMode)", handle)
+        if stream.flags & FAST_LAUNCH:
+            raise unsupported("the stream {:#x} was made with ACL_STREAM_FAST_LAUNCH", handle)
+        lane = stream.lane
+    if not isinstance(lane, BoundLane):
+        raise out_of_range(
+            "the argument stream ({:#x}) was not made with ACL_STREAM_PERSISTENT (aclrtCreateStreamWithConfig)", handle
+        )
+    return lane
 
 
 @call("aclmdlRIUnbindStream")
@@ -134,9 +148,7 @@ def end_task(machine: "Machine", thread: Thread, handle: int, stream_handle: int
             "the argument stream ({:#x}) is not bound to the model instance {:#x}; bind it first (aclmdlRIBindStream)",
             stream_handle, handle,
         )  # fmt: skip
-    end = Record()
-    end.inert = True
-    end.cost = 0
+    end = record_of_no_event(0)
     end.stream = stream
     machine.schedule.submit(end)
     graph.end = graph.end or end

@@ -372,7 +372,7 @@ def reset_event(machine: "Machine", thread: Thread, handle: int, stream_handle: 
         return 0  # nothing to take back
     if stream.lane is None:
         make_room(machine, stream)
-    event.was_reset = True
+        event.was_reset = True
     reset = EventReset()
     reset.stream = stream
     reset.event = event
