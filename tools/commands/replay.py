@@ -1,5 +1,6 @@
 """``cannery replay``: execute a trace again on a fresh machine and compare every result."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,6 +37,7 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
     from cannery.shim.compiled import prefer_compiled
 
     prefer_compiled()
+    from cannery.recorder.format import TraceError
     from cannery.replayer.process import replay_process
     from cannery.replayer.replay import ReplayError
     from cannery.tools.errors import Failure
@@ -47,7 +49,8 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
         for stream in traces.processes(bundle, process):
             try:
                 results.append(replay_process(bundle, stream, changed, keep_going))
-                ended_early[results[-1].process] = stream.counts().stopped
+                with suppress(TraceError):  # damage, which the result tells
+                    ended_early[results[-1].process] = stream.counts().stopped
             except ReplayError as error:
                 raise Failure(f"{trace}: {error}") from None
         status = max(_status(result) for result in results)
