@@ -167,7 +167,7 @@ class Lttng(Tool):
 
     def run(self, args: Sequence[str], trace: Path) -> Run:
         def lttng(*command: str) -> None:
-            subprocess.run(["lttng", *command], check=True, capture_output=True)
+            subprocess.run(["lttng", *command], check=True, capture_output=True, timeout=60)
 
         lttng("create", self._session, f"--output={trace}")
         try:
