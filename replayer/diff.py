@@ -116,7 +116,7 @@ def _pair(
         return [(first[0].ordinal if first else None, second[0].ordinal if second else None)]
     shapes = shapes_of(bundles[A].schema, bundles[B].schema)
     sides = [  # by place: that is the order of the forks
-        {place: _merged(profiles(stream, shapes, {}, options.wanted)) for place, stream in enumerate(streams)}
+        {place: _merged(profiles(stream, shapes, {}, options)) for place, stream in enumerate(streams)}
         for streams in (first, second)
     ]
     return [

@@ -127,3 +127,11 @@ def test_many_threads_are_paired_in_order_where_what_they_do_does_not_help() -> 
     first = {number: profile(number) for number in range(100)}
     second = {number: profile(1000 + number) for number in range(100)}
     assert pair(first, second) == [(number, number) for number in range(100)]
+
+
+def test_among_threads_that_do_the_same_the_bytes_decide() -> None:
+    first, second = ({number: profile(1, 2, 3) for number in (1, 2)} for _ in range(2))
+    for side, order in ((first, (1, 2)), (second, (2, 1))):
+        for number, payload in zip(order, (111, 222), strict=True):
+            side[number].move(payload)
+    assert pair(first, second) == [(1, 2), (2, 1)]

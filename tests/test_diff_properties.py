@@ -116,8 +116,9 @@ def test_one_more_call_is_found_where_it_is(steps: list[tuple[int, int, int, int
         assert sum(_means(call) == _means(inserted) for call in around) > 1
         return
     (cause,) = causes(found)
-    (call,) = cause.calls[1]
-    assert (call.thread, _means(call)) == (inserted.thread, _means(inserted))
+    (told,) = cause.calls[1]
+    call = next(call for call in own if call.number == told.number)
+    assert (told.function, _means(call)) == (inserted.function, _means(inserted))
     first, last = sorted((own.index(call), own.index(inserted)))
     assert all(_means(between) == _means(call) for between in own[first : last + 1])
 

@@ -350,6 +350,22 @@ def test_the_order_of_copies_to_different_bytes_does_not_count() -> None:
     assert_same(copying(1, 2), copying(2, 1))
 
 
+def test_addresses_mean_what_they_did_when_the_call_was_made() -> None:
+    # Two threads get the same address one after the other: in which order is a matter of chance.
+    def passing(live: Live, thread: int) -> None:
+        memory = live.create("aclrtMalloc", KILOBYTE * thread, HUGE_FIRST, thread=thread)
+        live.ok("aclrtMemset", memory, KILOBYTE, thread, KILOBYTE, thread=thread)
+        live.ok("aclrtFree", memory, thread=thread)
+
+    def running(*order: int) -> Live:
+        live = ran(THREADS)
+        for thread in order:
+            passing(live, thread)
+        return live
+
+    assert_same(running(1, 2, 1, 2), running(2, 2, 1, 1))
+
+
 def test_threads_are_known_by_what_they_do() -> None:
     def numbered(one: int, other: int) -> Live:
         live = scenarios.selected()

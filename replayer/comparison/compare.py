@@ -27,7 +27,7 @@ from cannery.replayer.comparison.objects import A, B
 from cannery.replayer.comparison.order import Accessed, Order
 from cannery.replayer.comparison.payloads import Payloads, Unequal
 from cannery.replayer.comparison.plan import Planner
-from cannery.replayer.comparison.shapes import HANDLE, Shape, Value, is_host, shapes_of
+from cannery.replayer.comparison.shapes import HANDLE, Shape, Shapes, Value, is_host, is_placed
 from cannery.replayer.comparison.side import Side
 from cannery.replayer.comparison.spool import IN_FLIGHT, Placed
 from cannery.replayer.comparison.text import ValuePrinter
@@ -46,6 +46,7 @@ class Comparison:
     def __init__(
         self,
         schemas: tuple[Schema, Schema],
+        shapes: Shapes,
         sides: tuple[Side, Side],
         threads: Sequence[tuple[int | None, int | None]],
         payloads: Payloads | None,
@@ -57,7 +58,7 @@ class Comparison:
         self.aligned = 0
         self.payloads = payloads
         self.printers = ValuePrinter(schemas[A]), ValuePrinter(schemas[B])
-        self.shapes = shapes_of(*schemas)
+        self.shapes = shapes
         self._sides = sides
         self._progress = progress
         self._lanes = Lanes(threads, (sides[A].items(), sides[B].items()), self._inserted)
@@ -87,8 +88,7 @@ class Comparison:
         self._aligned(lane, shape, (self._place, call), (self._place, call), [])
 
     def leave_out(self, side: int, call: Call) -> None:
-        """A call that takes no part: its memory exists all the same."""
-        self.identities.made_unseen(side, self.shapes[call.function], call)
+        """A call that takes no part."""
         if self.payloads is not None:
             self.payloads.alone(side, call)
 
@@ -219,10 +219,8 @@ class Comparison:
             lane.selected = (shape.name, a.ins[0])
 
     def _remember(self, a: Call, b: Call) -> None:
-        allocations = self.identities.allocations
-        if self.identities.version != self._version or allocations[A].reused or allocations[B].reused:
+        if self.identities.version != self._version:
             self._version = self.identities.version
-            allocations[A].reused = allocations[B].reused = False
             self._equal.clear()
         elif len(self._equal) >= _REMEMBERED:
             self._equal.clear()
@@ -326,8 +324,8 @@ class Comparison:
     def _touch(self, order: Order, address: Any, count: int, changes: bool, place: int, by: Accessed) -> None:
         if is_host(address):
             memory, start = ("region", address[0]), address[1]
-        elif address.__class__ is int and (found := self.identities.allocations[A].find(address)) is not None:
-            memory, start = ("memory", found[0]), found[1]
+        elif is_placed(address):
+            memory, start = ("memory", address[0]), address[1]
         else:
             return
         self._swapped(order.touch(memory, start, start + count, changes, place, by), by.calls)

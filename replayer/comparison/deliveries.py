@@ -3,7 +3,9 @@
 A trace says in which step bytes passed, not for which call: an asynchronous copy takes effect in the step of some later
 call, and in which one depends on time. But the tasks of a stream run one after the other, so the payloads of a
 stream's copies come in the order of the copies. An effect belongs to the first copy that is pending on a stream and
-has its kind and size. Where several streams have such a copy, the oldest is taken and the answer is not *sure*.
+has its kind and size. Where several streams have such a copy, the oldest is taken and the answer is not *sure*. A wrong
+guess shows when a stream was synchronised and a copy on it still seems to be pending: its effect was taken for that of
+another. From then on, until the other's effect came, no answer about that kind and size is sure.
 """
 
 from collections import deque
@@ -21,20 +23,25 @@ CARRIES: Final = frozenset({"read", "write", "move", "file"})
 """Kinds of effect that have a payload."""
 
 
-class Expected(NamedTuple):
-    """A payload that a copy will have."""
+class Expected:
+    """A payload that a copy will have. ``sure``: no other pending copy could take its place so far."""
 
-    number: int
-    kind: str
-    size: int
+    __slots__ = ("kind", "number", "size", "sure")
+
+    def __init__(self, number: int, kind: str, size: int) -> None:
+        self.number = number
+        self.kind = kind
+        self.size = size
+        self.sure = True
 
 
 class Delivery(NamedTuple):
-    """A payload and the call it belongs to, None where no copy fits. ``sure``: no other copy fitted as well."""
+    """A payload and the call it belongs to, None where no copy fits. ``sure``: no other copy fitted as well. Without a
+    payload: none will come for that call."""
 
     number: int | None
     kind: str
-    payload: Payload
+    payload: Payload | None
     sure: bool
 
 
@@ -46,10 +53,12 @@ class Deliveries:
         self.copies = {name: shape.copy for name, shape in shapes.items() if shape.copy is not None}
         self.drains = {name: shape.drains for name, shape in shapes.items() if shape.drains is not None}
         self._pending: dict[Any, deque[Expected]] = {}  # by stream
+        self._owed: dict[tuple[str, int], int] = {}  # effects to come of copies that seem to have had theirs
 
     def pending_from(self, other: "Deliveries") -> None:
         """Take over what is pending in another trace that was the same so far."""
         self._pending = {stream: deque(queue, _QUEUE) for stream, queue in other._pending.items()}
+        self._owed = dict(other._owed)
 
     def entered(self, record: Enter) -> None:
         """A call begins to wait: a copy waits for its stream before it copies."""
@@ -84,7 +93,11 @@ class Deliveries:
         if record.ret == 0:
             drained = self.drains.get(record.function)
             if drained is not None:
-                self._pending.pop(record.ins[drained], None)
+                for expected in self._pending.pop(record.ins[drained], ()):
+                    if not expected.sure:
+                        key = expected.kind, expected.size
+                        self._owed[key] = self._owed.get(key, 0) + 1
+                    self.sink(Delivery(expected.number, expected.kind, None, False))
 
     def passed(self, effects: Sequence[Effect]) -> None:
         """Effects of pending copies."""
@@ -109,42 +122,57 @@ class Deliveries:
 
     def _take(self, kind: str, size: int | None) -> tuple[int | None, bool]:
         """The call number of the copy that fits, and whether it is the only one."""
-        best: tuple[int, Any] | None = None
-        fitting = 0
+        best: Any = None
+        others = False
         for stream, queue in self._pending.items():
-            number, of_kind, of_size = queue[0]
-            if of_kind == kind and size in (of_size, None):
-                fitting += 1
-                if best is None or number < best[0]:
-                    best = number, stream
+            head = queue[0]
+            if head.kind == kind and (size is None or head.size == size):
+                if best is None:
+                    best, where = head, stream
+                    continue
+                others = True
+                head.sure = best.sure = False
+                if head.number < best.number:
+                    best, where = head, stream
+        owed = self._owed.get((kind, size), 0) if size is not None and self._owed else 0
         if best is None:
-            best = self._skip_to(kind, size)
-            if best is None:
+            where = None if owed else self._skip_to(kind, size)
+            if where is None:
+                if owed:
+                    self._pay(kind, size, owed)
                 return None, False
-        number, stream = best
-        queue = self._pending[stream]
+            best = self._pending[where][0]
+        queue = self._pending[where]
         queue.popleft()
         if not queue:
-            del self._pending[stream]
-        return number, fitting == 1
+            del self._pending[where]
+        return best.number, best.sure and not others and not owed
 
-    def _skip_to(self, kind: str, size: int | None) -> tuple[int, Any] | None:
-        """The oldest copy that fits behind the first of its stream; those before it had no effect."""
+    def _pay(self, kind: str, size: int | None, owed: int) -> None:
+        assert size is not None
+        if owed > 1:
+            self._owed[kind, size] = owed - 1
+        else:
+            del self._owed[kind, size]
+
+    def _skip_to(self, kind: str, size: int | None) -> Any:
+        """The stream with the oldest copy that fits behind the first; those before it, without effect, are dropped."""
         found: tuple[int, Any, int] | None = None
         for stream, queue in self._pending.items():
-            for place, (number, of_kind, of_size) in enumerate(queue):
+            for place, expected in enumerate(queue):
                 if place > _LOOK:
                     break
-                if of_kind == kind and size in (of_size, None):
-                    if found is None or number < found[0]:
-                        found = number, stream, place
+                if expected.kind == kind and size in (expected.size, None):
+                    if found is None or expected.number < found[0]:
+                        found = expected.number, stream, place
                     break
         if found is None:
             return None
-        number, stream, place = found
+        _, stream, place = found
         for _ in range(place):
-            self._pending[stream].popleft()
-        return number, stream
+            dropped = self._pending[stream].popleft()
+            self.sink(Delivery(dropped.number, dropped.kind, None, False))
+        return stream
 
 
 def expect(copy: Copy, number: int, ins: tuple[Any, ...]) -> Expected | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from cannery.recorder.records import Call
-from cannery.replayer.comparison.objects import A, Allocations, B, Bindings, Birth
+from cannery.replayer.comparison.objects import A, B, Bindings, Birth
 from cannery.replayer.comparison.shapes import (
     ADDRESS,
     EXACT,
@@ -19,6 +19,7 @@ from cannery.replayer.comparison.shapes import (
     Shape,
     Value,
     is_host,
+    is_placed,
 )
 from cannery.replayer.comparison.spool import IN_FLIGHT
 
@@ -45,7 +46,6 @@ class Identities:
         self.regions = Bindings(moved)  # pinned host memory
         self.tokens = Bindings(moved)
         self.exported = Bindings(moved)  # by hashes of keys
-        self.allocations = (Allocations(), Allocations())
         self._uses: list[tuple[Bindings, int, int]] = []
         self._matchers: dict[str, Callable[[Any, Any], bool]] = {
             EXACT: _exact,
@@ -106,11 +106,8 @@ class Identities:
         return bool(x == y)
 
     def _address(self, x: Any, y: Any) -> bool:
-        if x.__class__ is int and y.__class__ is int:
-            first, second = self.allocations[A].find(x), self.allocations[B].find(y)
-            if first is None or second is None:
-                return first is second and bool(x == y)
-            return first[1] == second[1] and self._named(self.memory, first[0], second[0])
+        if is_placed(x) and is_placed(y):
+            return bool(x[1] == y[1]) and self._named(self.memory, x[0], y[0])
         if not is_host(x) or not is_host(y):
             return bool(x == y)
         pinned = x[0] in self.regions.births[A]
@@ -124,7 +121,7 @@ class Identities:
 
     def made(self, shape: Shape, calls: tuple[Call, Call]) -> None:
         """Aligned calls returned: note what they made."""
-        found = self._creations(A, shape, calls[A]), self._creations(B, shape, calls[B])
+        found = self._creations(shape, calls[A]), self._creations(shape, calls[B])
         if not found[A] and not found[B]:
             return
         signatures = self.key(A, shape, calls[A].ins), self.key(B, shape, calls[B].ins)
@@ -139,12 +136,8 @@ class Identities:
 
     def made_alone(self, side: int, shape: Shape, call: Call) -> None:
         """A call without a partner returned: note what it made."""
-        for bindings, number in self._creations(side, shape, call).values():
+        for bindings, number in self._creations(shape, call).values():
             bindings.make_alone(side, number, self.key(side, shape, call.ins), call)
-
-    def made_unseen(self, side: int, shape: Shape, call: Call) -> None:
-        """A call that takes no part in the comparison: its memory exists all the same."""
-        self._creations(side, shape, call)
 
     def released(self, shape: Shape, a: Call | None, b: Call | None) -> None:
         """Successful calls that release objects."""
@@ -155,7 +148,7 @@ class Identities:
             else:
                 self.regions.release(_region(x), _region(y))
 
-    def _creations(self, side: int, shape: Shape, call: Call) -> dict[int, tuple[Bindings, int]]:
+    def _creations(self, shape: Shape, call: Call) -> dict[int, tuple[Bindings, int]]:
         """What a call made, by the index of the output."""
         found: dict[int, tuple[Bindings, int]] = {}
         if call.ret is IN_FLIGHT or not call.outs:
@@ -164,40 +157,35 @@ class Identities:
             made: Any = call.outs[value.at] if value.created else None
             if value.manner == HANDLE and _number(made):
                 found[value.at] = self.handles, made
-            elif value.manner == ADDRESS and made.__class__ is int:
-                size = None if shape.size is None else _number(call.ins[shape.size])
-                found[value.at] = self.memory, self.allocations[side].add(made, size or 1)
+            elif value.manner == ADDRESS and is_placed(made):
+                found[value.at] = self.memory, made[0]
             elif value.manner == ADDRESS and is_host(made) and _number(made[0]):
                 found[value.at] = self.regions, made[0]
         return found
 
     # Keys
 
-    def key(self, side: int, shape: Shape, ins: tuple[Any, ...], new: Allocations | None = None,
-            weak: bool = False) -> int:  # fmt: skip
-        """A number that is the same for calls that mean the same, as far as is known.
-
-        ``new``: memory that is allocated between here and the call. ``weak``: take no notice of which object it is
-        where that is not certain yet.
-        """
+    def key(self, side: int, shape: Shape, ins: tuple[Any, ...], weak: bool = False) -> int:
+        """A number that is the same for calls that mean the same, as far as is known. ``weak``: it takes no notice of
+        which object it is where that is not certain yet."""
         if not shape.names:
             return hash((shape.name, ins))
         values = list(ins)
         for index, manner, many in shape.names:
             value = values[index]
             if not many:
-                values[index] = self._part(side, manner, value, new, weak)
+                values[index] = self._part(side, manner, value, weak)
             elif value.__class__ is tuple:
-                values[index] = tuple(self._part(side, manner, part, new, weak) for part in value)
+                values[index] = tuple(self._part(side, manner, part, weak) for part in value)
         return hash((shape.name, tuple(values)))
 
-    def _part(self, side: int, manner: str, value: Any, new: Allocations | None, weak: bool) -> Any:
+    def _part(self, side: int, manner: str, value: Any, weak: bool) -> Any:
         if manner == HANDLE:
             if value.__class__ is not int:
                 return _FOREIGN
             return value and self._object(self.handles, side, value, weak)
         if manner == ADDRESS:
-            return self._place(side, value, new, weak)
+            return self._place(side, value, weak)
         if manner == TOKEN:
             return value and self._object(self.tokens, side, value, weak)
         if manner == KEY:
@@ -213,15 +201,11 @@ class Identities:
         partner = bindings.partner(side, number)
         return _NEW if partner is None else number if side == A else partner
 
-    def _place(self, side: int, value: Any, new: Allocations | None, weak: bool) -> Any:
+    def _place(self, side: int, value: Any, weak: bool) -> Any:
+        if is_placed(value):
+            return self._object(self.memory, side, value[0], weak), value[1]
         if value.__class__ is int:
-            found = None if new is None else new.find(value)
-            if found is not None:
-                return _NEW, found[1]
-            found = self.allocations[side].find(value)
-            if found is None:
-                return _UNKNOWN, value
-            return self._object(self.memory, side, found[0], weak), found[1]
+            return _UNKNOWN, value
         if not is_host(value):
             return value
         if value[0] in self.regions.births[side]:
@@ -244,10 +228,9 @@ class Identities:
     def _named_object(self, side: int, value: Value, content: Any) -> Iterator[tuple[Any, str, Birth | None]]:
         if value.manner == HANDLE and _number(content):
             yield self._entry(self.handles, "handle", side, content, f"{value.kind}#{content}")
-        elif value.manner == ADDRESS and content.__class__ is int:
-            place = self.allocations[side].find(content)
-            if place is not None:
-                yield self._entry(self.memory, "memory", side, place[0], f"memory d+{content - place[1]:#x}")
+        elif value.manner == ADDRESS and is_placed(content):
+            number, offset, address = content
+            yield self._entry(self.memory, "memory", side, number, f"memory d+{address - offset:#x}")
         elif value.manner == ADDRESS and is_host(content) and content[0] in self.regions.births[side]:
             yield self._entry(self.regions, "region", side, content[0], f"memory h{content[0]}")
 

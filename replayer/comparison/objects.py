@@ -145,7 +145,7 @@ class Allocations:
     ``replaced`` are the numbers of those whose place the last one took.
     """
 
-    __slots__ = ("_ends", "_numbers", "_starts", "count", "replaced", "reused")
+    __slots__ = ("_ends", "_numbers", "_starts", "count", "replaced")
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -153,17 +153,14 @@ class Allocations:
         self._numbers: dict[int, int] = {}
         self.count = 0
         self.replaced: list[int] = []
-        self.reused = False  # since last asked: an address now means other memory than before
 
     def add(self, start: int, size: int) -> int:
         """The number of a new allocation."""
         end = start + max(size, 1)
         first, last = bisect_left(self._starts, start), bisect_left(self._starts, end)
         if first and self._ends[self._starts[first - 1]] > start:
-            self.reused = True
             self._ends[self._starts[first - 1]] = start
         if last > first:
-            self.reused = True
             self.replaced = [self._numbers.pop(old) for old in self._starts[first:last]]
             for old in self._starts[first:last]:
                 del self._ends[old]
@@ -174,6 +171,13 @@ class Allocations:
         self.count += 1
         self._numbers[start] = self.count
         return self.count
+
+    def copy(self) -> "Allocations":
+        """Another table with the same allocations."""
+        found = Allocations()
+        found._starts, found.count = self._starts.copy(), self.count
+        found._ends, found._numbers = self._ends.copy(), self._numbers.copy()
+        return found
 
     def find(self, address: int) -> tuple[int, int] | None:
         """Number of the allocation and offset in it. The end belongs to it, unless another begins there."""

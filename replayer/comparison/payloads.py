@@ -101,6 +101,8 @@ class Payloads:
         self._pool.clear()
 
     def _cancel(self, side: int, delivery: Delivery) -> None:
+        if delivery.payload is None:
+            return
         digest = _digest(delivery.payload)
         balance = self._pool.get((delivery.kind, delivery.payload.size), {})
         count, payload, pair = balance.get(digest or b"", (0, delivery.payload, None))
@@ -132,8 +134,12 @@ class Payloads:
                 self._compare(pair, first, second)
 
     def _compare(self, pair: Pair, first: Delivery, second: Delivery) -> None:
-        self.compared += 1
         p, q = first.payload, second.payload
+        if p is None or q is None:
+            self._put_aside(A, first, pair)
+            self._put_aside(B, second, pair)
+            return
+        self.compared += 1
         if p.size != q.size:
             return  # an argument differs, and is told as such
         if (p.content is not None and p.content == q.content) or (p.digest is not None and p.digest == q.digest):
@@ -151,6 +157,8 @@ class Payloads:
     def _put_aside(self, side: int, delivery: Delivery, pair: Pair | None) -> None:
         """It may be the payload of another call: what counts is whether the other trace has the same somewhere."""
         payload = delivery.payload
+        if payload is None:
+            return
         digest = _digest(payload)
         if digest is None:
             self.unverified += 1

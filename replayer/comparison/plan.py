@@ -1,7 +1,7 @@
 """Where a thread's calls part: reads ahead, finds where they agree again, and aligns what lies between.
 
-The result is the lane's *plan*. Keys stand for what is known of objects at this point; memory and objects that are
-made further ahead are told apart by nothing. Where a call that makes an object is one too many, the objects after it
+The result is the lane's *plan*. Keys stand for what is known of objects at this point; those that are made further
+ahead are told apart by nothing. Where a call that makes an object is one too many, the objects after it
 have the wrong partners until they are used; a second, *weak* search that takes no notice of such objects finds that.
 """
 
@@ -11,8 +11,8 @@ from typing import Any, Final
 from cannery.replayer.comparison.align import RUN, Grams, Meeting, Search, align, choose, gaps
 from cannery.replayer.comparison.identities import Identities
 from cannery.replayer.comparison.lanes import Lane, Lanes
-from cannery.replayer.comparison.objects import A, Allocations, B
-from cannery.replayer.comparison.shapes import ADDRESS, Shape
+from cannery.replayer.comparison.objects import A, B
+from cannery.replayer.comparison.shapes import Shape
 
 AHEAD: Final = 1 << 18
 """Calls of a thread that are looked at to find where two traces agree again. A longer block that only one trace has is
@@ -29,7 +29,7 @@ Keys = tuple["Ahead", "Ahead"]
 class Ahead:
     """The calls ahead on one side of a lane, as keys. They must be asked for one after the other."""
 
-    __slots__ = ("_identities", "_known", "_lane", "_lanes", "_new", "_shapes", "_side", "_weak", "functions", "making")
+    __slots__ = ("_identities", "_known", "_lane", "_lanes", "_shapes", "_side", "_weak", "functions", "making")
 
     def __init__(
         self, lanes: Lanes, lane: Lane, side: int, identities: Identities, shapes: dict[str, Shape], weak: bool
@@ -40,7 +40,6 @@ class Ahead:
         self._identities = identities
         self._shapes = shapes
         self._weak = weak
-        self._new = Allocations()
         self._known: dict[Any, int] = {}
         self.functions: list[str] = []
         self.making: int | None = None  # index of the first call that makes objects or memory
@@ -54,18 +53,10 @@ class Ahead:
         shape = self._shapes[function]
         found = self._known.get((function, ins))
         if found is None:
-            new = self._new if self._new.count else None
-            found = self._known[function, ins] = self._identities.key(self._side, shape, ins, new, self._weak)
+            found = self._known[function, ins] = self._identities.key(self._side, shape, ins, self._weak)
         self.functions.append(function)
-        if shape.creates:
-            if self.making is None:
-                self.making = index
-            for value in shape.outs if call.outs else ():
-                start = call.outs[value.at]
-                if value.created and value.manner == ADDRESS and start.__class__ is int:
-                    size = None if shape.size is None else ins[shape.size]
-                    self._new.add(start, size if isinstance(size, int) else 1)
-                    self._known.clear()
+        if shape.creates and self.making is None:
+            self.making = index
         return found
 
     def makes(self, before: int) -> bool:

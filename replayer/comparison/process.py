@@ -1,6 +1,6 @@
 """Compares two recorded processes: from their files to what was found."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import zip_longest
 from typing import NamedTuple, Protocol
@@ -14,9 +14,9 @@ from cannery.replayer.comparison.compare import Comparison, Progress
 from cannery.replayer.comparison.deliveries import Deliveries
 from cannery.replayer.comparison.findings import Findings
 from cannery.replayer.comparison.objects import A, B
-from cannery.replayer.comparison.pairing import Profile, pair, profiles_of
+from cannery.replayer.comparison.pairing import Profile, Profiler, pair
 from cannery.replayer.comparison.payloads import Payloads
-from cannery.replayer.comparison.shapes import Relayout, Shape, relayout_of, shapes_of
+from cannery.replayer.comparison.shapes import Relayout, Shapes, relayout_of, shapes_of
 from cannery.replayer.comparison.side import Side, Wanted
 from cannery.replayer.comparison.text import Writer
 
@@ -82,6 +82,7 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
     sides = tuple(
         Side(
             stream.records_of(same + 1),
+            shapes,
             deliveries[side] if options.payloads else None,
             layouts if side == B else None,
             options.wanted,
@@ -91,8 +92,9 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
     first, second = sides
     comparison = Comparison(
         schemas,
+        shapes,
         (first, second),
-        _threads(streams, shapes, layouts, options.wanted),
+        _threads(streams, shapes, layouts, options),
         payloads,
         Findings(options.fold),
         options.progress,
@@ -152,27 +154,28 @@ def _layouts(schema: Schema, other: Schema) -> dict[str, Relayout]:
     return found
 
 
-def profiles(
-    stream: Stream, shapes: Mapping[str, Shape], layouts: dict[str, Relayout], wanted: Wanted | None
-) -> dict[int, Profile]:
+def profiles(stream: Stream, shapes: Shapes, layouts: dict[str, Relayout], options: Options) -> dict[int, Profile]:
     """What each thread of a process does."""
-    side = Side(stream.records_of(1), None, layouts, wanted)
-    return profiles_of((call for _, call in side.items()), shapes)
+    profiler = Profiler(shapes)
+    deliveries = Deliveries(shapes, profiler.payload) if options.payloads else None
+    for _, call in Side(stream.records_of(1), shapes, deliveries, layouts, options.wanted).items():
+        profiler.call(call)
+    return profiler.profiles
 
 
 def _threads(
     streams: tuple[Stream, Stream],
-    shapes: Mapping[str, Shape],
+    shapes: Shapes,
     layouts: dict[str, Relayout],
-    wanted: Wanted | None,
+    options: Options,
 ) -> list[tuple[int | None, int | None]]:
     with suppress(TraceError):
         if all(stream.finished for stream in streams):
             first, second = (stream.counts().threads for stream in streams)
             if len(first) == 1 and len(second) == 1:
                 return [(first[0], second[0])]
-    first_profiles = profiles(streams[A], shapes, {}, wanted)
-    return pair(first_profiles, profiles(streams[B], shapes, layouts, wanted))
+    first_profiles = profiles(streams[A], shapes, {}, options)
+    return pair(first_profiles, profiles(streams[B], shapes, layouts, options))
 
 
 def _unfinished(streams: tuple[Stream, Stream]) -> tuple[str | None, str | None]:

@@ -73,6 +73,15 @@ class Value(NamedTuple):
     created: bool = False
 
 
+class Addresses(NamedTuple):
+    """Where addresses stand among the arguments and outputs of a function. ``size`` is the argument that says how much
+    memory the ``created`` outputs are the beginning of."""
+
+    ins: tuple[Value, ...]
+    outs: tuple[Value, ...]
+    size: int | None
+
+
 class Copy(NamedTuple):
     """Where the arguments of a copy stand. ``stream`` is None where the copy is done when the call returns."""
 
@@ -98,7 +107,7 @@ class Shape(NamedTuple):
     plain: bool
     creates: bool
     releases: tuple[tuple[int, str], ...]  # (index, manner) of what is gone after the call
-    size: int | None  # parameter that is the size of what is allocated
+    addresses: Addresses | None
     copy: Copy | None
     drains: int | None  # parameter that is a stream on which nothing is pending afterwards
 
@@ -135,7 +144,7 @@ def shape_of(form: FunctionForm, other: FunctionForm) -> Shape:
         not names and all(v.manner == EXACT and not v.timed for v in (*outs, result)),
         any(v.manner in (HANDLE, ADDRESS) for v in (*outs, result)),
         _releases(form),
-        size,
+        _addresses(ins, outs, size),
         copy_of(form),
         _drains(form),
     )
@@ -224,12 +233,22 @@ def _drains(form: FunctionForm) -> int | None:
     return None
 
 
+def _addresses(ins: list[Value], outs: list[Value], size: int | None) -> Addresses | None:
+    found = [tuple(value for value in values if value.manner == ADDRESS) for values in (ins, outs)]
+    return Addresses(found[0], found[1], size) if any(found) else None
+
+
 def is_host(address: Any) -> bool:
-    """Whether a wire value is an address in host memory."""
-    return address.__class__ is tuple
+    """Whether a value is an address in host memory: region and offset."""
+    return address.__class__ is tuple and len(address) == 2
+
+
+def is_placed(address: Any) -> bool:
+    """Whether a value is an address in known device memory: number of the allocation, offset in it, address."""
+    return address.__class__ is tuple and len(address) == 3
 
 
 __all__ = [
     "ADDRESS", "EXACT", "FUNCTION", "HANDLE", "IGNORED", "KEY", "MESSAGE", "POLLED", "RAW", "TOKEN", "Copy",
-    "Relayout", "Shape", "Shapes", "Value", "copy_of", "is_host", "relayout_of", "shape_of", "shapes_of",
+    "Relayout", "Shape", "Shapes", "Value", "copy_of", "is_host", "is_placed", "relayout_of", "shape_of", "shapes_of",
 ]  # fmt: skip

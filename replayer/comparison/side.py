@@ -1,18 +1,20 @@
 """One trace of a comparison: its calls in the order in which they returned."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from cannery.recorder.format import TraceError
 from cannery.recorder.records import Call, Enter, Errand, Exit, Invoke, Note, Record, Returned
 from cannery.replayer.comparison.deliveries import Deliveries
-from cannery.replayer.comparison.shapes import FUNCTION, POLLED, Relayout
+from cannery.replayer.comparison.objects import Allocations
+from cannery.replayer.comparison.shapes import FUNCTION, POLLED, Relayout, Shapes, Value, is_placed
 from cannery.replayer.comparison.spool import IN_FLIGHT, Placed
 
 Wanted = Callable[[int, str], bool]
 """Whether a call, by its number and function, takes part in the comparison."""
 
 STOPPED: Final = "stopped"
+_REMEMBERED: Final = 16384
 
 
 class Side:
@@ -25,6 +27,7 @@ class Side:
     def __init__(
         self,
         records: Iterable[Record],
+        shapes: Shapes,
         deliveries: Deliveries | None = None,
         layouts: dict[str, Relayout] | None = None,
         wanted: Wanted | None = None,
@@ -37,8 +40,12 @@ class Side:
         self._layouts = layouts or {}
         self._wanted = wanted
         self.skipped = skipped
+        self._addressing = frozenset(name for name, shape in shapes.items() if shape.addresses is not None)
         self._waiting: dict[int, list[Enter]] = {}  # by thread: a function of the program may call while a call waits
         self._running: dict[int, list[Invoke]] = {}  # functions of the program, by thread; workers are negative
+        self._shapes = shapes
+        self._allocations = Allocations()
+        self._placed: dict[Any, tuple[Any, ...]] = {}  # arguments with their addresses as places
         self._held: dict[int, Call] = {}  # by thread: a question that may be repeated
 
     def state_from(self, other: "Side") -> None:
@@ -47,6 +54,7 @@ class Side:
         self._waiting = {thread: list(enters) for thread, enters in other._waiting.items()}
         self._running = {runner: list(invokes) for runner, invokes in other._running.items()}
         self._held = dict(other._held)
+        self._allocations = other._allocations.copy()
         if self._deliveries is not None and other._deliveries is not None:
             self._deliveries.pending_from(other._deliveries)
 
@@ -67,13 +75,13 @@ class Side:
         for enters in self._waiting.values():
             for enter in enters:
                 number, thread, time, function, ins, _ = enter
-                yield Call(number, thread, time, function, IN_FLIGHT, ins, (), ())
+                yield self._place(Call(number, thread, time, function, IN_FLIGHT, ins, (), ()))
 
     def advance(self, records: Iterable[Record]) -> Iterator[Call]:
         """The calls of some records; what is not over at their end is kept."""
         deliveries, held, waiting = self._deliveries, self._held, self._waiting
         copies = () if deliveries is None else frozenset(deliveries.copies) | frozenset(deliveries.drains)
-        layouts = self._layouts
+        layouts, addressing = self._layouts, self._addressing
         try:
             for record in records:
                 if layouts and isinstance(record, Call | Enter | Exit) and record.function in layouts:
@@ -98,6 +106,8 @@ class Side:
                     if run is None:
                         continue
                     call, function = run, run.function
+                if function in addressing:
+                    call = self._place(call)
                 if held and call.thread in held:
                     before = held.pop(call.thread)
                     if before.function != function or before.ins != call.ins:
@@ -129,6 +139,47 @@ class Side:
                 return self._run(record)
         return None
 
+    def _place(self, call: Call) -> Call:
+        """The call with device addresses as places in allocations. An address means what it did when the call was made,
+        which is why this is done in the order of this trace."""
+        addresses = self._shapes[call.function].addresses
+        if addresses is None:
+            return call
+        ins, outs = call.ins, call.outs
+        if addresses.outs and outs:
+            changed = list(outs)
+            for value in addresses.outs:
+                address = outs[value.at]
+                if value.created and address.__class__ is int:
+                    size = None if addresses.size is None else ins[addresses.size]
+                    self._allocations.add(address, size if isinstance(size, int) else 1)
+                    self._placed.clear()
+                changed[value.at] = self._place_of(value, address)
+            outs = tuple(changed)
+        if addresses.ins:
+            known = self._placed.get((call.function, ins))
+            if known is None:
+                changed = list(ins)
+                for value in addresses.ins:
+                    changed[value.at] = self._place_of(value, ins[value.at])
+                if len(self._placed) >= _REMEMBERED:
+                    self._placed.clear()
+                known = self._placed[call.function, ins] = tuple(changed)
+            ins = known
+        number, thread, time, function, ret, _, _, effects, supported = call
+        return Call(number, thread, time, function, ret, ins, outs, effects, supported)
+
+    def _place_of(self, value: Value, address: Any) -> Any:
+        if value.many and address.__class__ is tuple:
+            return tuple(self._place_one(part) for part in address)
+        return self._place_one(address)
+
+    def _place_one(self, address: Any) -> Any:
+        if address.__class__ is int:
+            found = self._allocations.find(address)
+            return address if found is None else (*found, address)
+        return repr(address) if is_placed(address) else address  # no trace has such an address
+
     def _run(self, record: Returned | Errand) -> Call | None:
         """The call of the function that returned: of those that its thread runs, the innermost."""
         runner = record.thread if isinstance(record, Returned) else -record.worker
@@ -136,7 +187,9 @@ class Side:
         if not running:
             return None
         number, _, _, function, signature, args = running.pop()
-        return Call(number or 0, runner, record.time, FUNCTION + signature, record.value, (function, *args), (), ())
+        name = FUNCTION + signature
+        ins = (function, *args, *(None for _ in self._shapes[name].ins))[: len(self._shapes[name].ins)]
+        return Call(number or 0, runner, record.time, name, record.value, ins, (), ())
 
 
 def _entry(waiting: dict[int, list[Enter]], record: Exit) -> Enter | None:

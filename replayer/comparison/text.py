@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from cannery.recorder.format import DamagedTrace
 from cannery.recorder.records import Call, Payload
-from cannery.recorder.schema import Schema
+from cannery.recorder.schema import ParamForm, Schema
 from cannery.replayer.comparison.findings import PAYLOAD, Facet, Finding, Findings, Group, Object
 from cannery.replayer.comparison.objects import A, B
 from cannery.replayer.comparison.payloads import first_difference
-from cannery.replayer.comparison.shapes import FUNCTION
+from cannery.replayer.comparison.shapes import FUNCTION, is_placed
 from cannery.replayer.comparison.spool import IN_FLIGHT
-from cannery.replayer.printer import Printer, payload_text
+from cannery.replayer.printer import Printer, Show, payload_text
 
 _OBJECTS: Final = 6  # that are explained for one finding
 _AROUND: Final = 8  # bytes that are shown from the first that differs
@@ -27,6 +27,12 @@ class ValuePrinter(Printer):
         if function.startswith(FUNCTION):
             return str(value)
         return self._shows(function)[index][1](value)
+
+    def _show(self, form: str, param: ParamForm) -> Show:
+        show = super()._show(form, param)
+        if form != "address":
+            return show
+        return lambda value: show(value[2] if is_placed(value) else value)
 
     def result(self, function: str, value: Any) -> str:
         """A return value."""
