@@ -203,8 +203,8 @@ class Schedule:
         at, _, wait = heappop(self.limits)
         at += self.machine.skip
         stream = wait.stream
-        assert stream.queue[0] is wait
-        stream.queue.popleft()
+        first = stream.queue.popleft()
+        assert first is wait
         wait.finish = at
         wait.done = True
         wait.dropped(self.machine)
