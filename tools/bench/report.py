@@ -29,7 +29,7 @@ def machine() -> dict[str, Any]:
         "cannery_version": VERSION,
         "cpu_count": os.cpu_count() or 0,
         "cpu_model_name": _line_of("/proc/cpuinfo", "model name"),
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.release().partition('-')[0]}, {' '.join(platform.libc_ver())}",
         "python_version": platform.python_version(),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "load_avg_1min": os.getloadavg()[0],
