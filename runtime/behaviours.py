@@ -41,6 +41,14 @@ SWITCHES: Final = (
     ),
     Switch("memcpyasync-alignment", "64", "unchecked", "unchecked", "alignment of asynchronous copies"),
     Switch("memcpy-kind", "hint", "checked", "checked", "a kind outside 0..5 of aclrtMemcpy"),
+    Switch(
+        "peer-copy-direction",
+        "either",
+        "one-way",
+        "either",
+        "the direction in which access has to be enabled for a copy between two devices: any, or from the device of "
+        "the copy to the other",
+    ),
     Switch("reset-default-event", None, "accept", "accept", "aclrtResetEvent of an event made by aclrtCreateEvent"),
     Switch("waitstatus-without-sync", "refuse", "complete", "complete", "aclrtQueryEventWaitStatus without _SYNC"),
     Switch("wait-never-recorded-default", None, "refuse", "refuse", "a wait for such an event before any record"),

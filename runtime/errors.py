@@ -73,6 +73,8 @@ ACL_ERROR_RT_STREAM_SYNC_TIMEOUT: Final = 507046
 ACL_ERROR_RT_EVENT_SYNC_TIMEOUT: Final = 507047
 ACL_ERROR_RT_DRV_INTERNAL_ERROR: Final = 507899
 ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED: Final = 507903
+ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED: Final = 507910
+ACL_ERROR_HOST_MEMORY_NOT_REGISTERED: Final = 507911
 
 NAMES: Final[dict[int, str]] = {
     value: name for name, value in list(globals().items()) if name.startswith("ACL_") and isinstance(value, int)

@@ -19,7 +19,7 @@ from cannery.runtime.handles import handle_of
 from cannery.runtime.host_functions import Reports, Worker
 from cannery.runtime.invoke import Errand, Invoke
 from cannery.runtime.lanes import TaskGroup
-from cannery.runtime.memory import Memory
+from cannery.runtime.memory import FREE, Memory
 from cannery.runtime.notifies import Notify
 from cannery.runtime.objects import Context, Device, Event, Process, Stream, Thread
 from cannery.runtime.ports import HostPort
@@ -103,7 +103,8 @@ class Machine:
         published = self.behaviour["stream-limit"] == "published"
         streams = self.profile.streams_documented if published else self.profile.streams
         self.devices = [Device(index, user, streams, self.profile.events) for user, index in enumerate(indices)]
-        self.memory = Memory(port, settings.devices, self.profile.memory_bytes)
+        reach = self.behaviour["peer-copy-direction"] if self.profile.peer_copies_need_access else FREE
+        self.memory = Memory(port, settings.devices, self.profile.memory_bytes, reach)
         self.schedule = make_schedule(settings.schedule, self)
         self.depth = self.profile.tasks_per_stream
         self.event_cost = self.profile.event_ns

@@ -1,74 +1,48 @@
-"""Memory: device memory of every device, pinned host memory, and copies between places (semantics.md 3).
+"""Memory: device memory of every device, mapped virtual memory, pinned host memory, and copies between places
+(semantics.md 3).
 
-All device addresses lie in one range that the port reserved, ``DEVICE_SPAN`` bytes for each device. The part of a
-device's range below ``SMALL_SPAN`` holds allocations under 2 MiB in steps of 512 bytes, the rest larger ones in steps
-of 2 MiB. Host memory is pinned, which the model knows, or pageable, which is everything else.
+All device addresses lie in one range that the port reserved, ``DEVICE_SPAN`` bytes for each device and then
+``VIRTUAL_SPAN`` for addresses that the program reserves and maps itself (``virtual.py``). The part of a device's range
+below ``SMALL_SPAN`` holds allocations under 2 MiB in steps of 512 bytes, the rest larger ones in steps of 2 MiB. Host
+memory is pinned or registered, which the model knows, or pageable, which is everything else.
 """
 
 from typing import TYPE_CHECKING, Final
 
-from cannery.runtime.ranges import AddressMap, Arena, Block
+from cannery.runtime.places import DEVICE, PAGEABLE, PINNED, Allocation, MappedPlace, Place, Registration
+from cannery.runtime.ranges import AddressMap, Arena
+from cannery.runtime.virtual import VirtualMemory
 
 if TYPE_CHECKING:
     from cannery.runtime.objects import Device
+    from cannery.runtime.pools import Pool, Segment
     from cannery.runtime.ports import DeviceStore, HostPort
+    from cannery.runtime.values import ValueWait
 
 DEVICE_SPAN: Final = 1 << 39
+VIRTUAL_SPAN: Final = 1 << 42
 SMALL_SPAN: Final = 1 << 37
 SMALL_GRANULE: Final = 512
 LARGE_GRANULE: Final = 2 << 20
 _FILL_STEP: Final = 1 << 20
 
-PAGEABLE: Final = "pageable host memory"
-PINNED: Final = "pinned host memory"
-DEVICE: Final = "device memory"
-
-
-class Allocation:
-    """Memory that an allocation call gave. ``size`` is usable, ``reserved`` counts against the device's capacity.
-
-    ``device`` and ``block`` are None for pinned host memory. ``live`` is False once it was freed.
-    """
-
-    __slots__ = ("address", "block", "device", "live", "reserved", "size")
-
-    def __init__(self, address: int, size: int, reserved: int, device: "Device | None", block: Block | None) -> None:
-        self.address = address
-        self.size = size
-        self.reserved = reserved
-        self.device = device
-        self.block = block
-        self.live = True
-
-
-class Place:
-    """Where an address lies. ``allocation`` is None for pageable memory; ``offset`` is that in the device's range."""
-
-    __slots__ = ("address", "allocation", "kind", "offset")
-
-    def __init__(self, address: int, kind: str, allocation: Allocation | None, offset: int = 0) -> None:
-        self.address = address
-        self.kind = kind
-        self.allocation = allocation
-        self.offset = offset
-
-    def holds(self, size: int) -> bool:
-        """Whether ``size`` bytes from here are still allocated. Pageable memory is only known when it is touched."""
-        allocation = self.allocation
-        if allocation is None:
-            return self.kind is PAGEABLE
-        return allocation.live and self.address + size <= allocation.address + allocation.size
+# Which copies between devices need access enabled (aclrtDeviceEnablePeerAccess): none, those between devices that have
+# it in neither direction, those that the device of the copy has none for.
+FREE: Final = "free"
+EITHER: Final = "either"
+ONE_WAY: Final = "one-way"
 
 
 class DeviceMemory:
-    """The memory of one device. The store is made with the first allocation."""
+    """The memory of one device. The store is made with the first allocation. ``peak``: the most that was in use."""
 
-    __slots__ = ("base", "capacity", "large", "small", "store", "used")
+    __slots__ = ("base", "capacity", "large", "peak", "small", "store", "used")
 
     def __init__(self, base: int, capacity: int) -> None:
         self.base = base
         self.capacity = capacity
         self.used = 0
+        self.peak = 0
         self.store: DeviceStore | None = None
         self.small = Arena(SMALL_SPAN // SMALL_GRANULE)
         self.large = Arena((DEVICE_SPAN - SMALL_SPAN) // LARGE_GRANULE)
@@ -84,27 +58,50 @@ class DeviceMemory:
 
 
 class Memory:
-    """All memory of one process's machine."""
+    """All memory of one process's machine.
 
-    __slots__ = ("base", "device_allocations", "devices", "end", "pinned", "port")
+    ``registered`` is host memory that aclrtHostRegister made known, ``pools`` has the memory pools by handle and
+    ``pooled`` by address what is allocated from them, ``reach`` says which copies need access between devices,
+    ``watchers`` the heads of streams that wait for a value in device memory.
+    """
 
-    def __init__(self, port: "HostPort", devices: int, capacity: int) -> None:
+    __slots__ = (
+        "base", "device_allocations", "devices", "end", "limit", "pinned", "pooled", "pools", "port", "reach",
+        "registered", "virtual", "watchers",
+    )  # fmt: skip
+
+    def __init__(self, port: "HostPort", devices: int, capacity: int, reach: str = EITHER) -> None:
         self.port = port
-        self.base = port.device_base(devices * DEVICE_SPAN) if devices else 0
+        self.reach = reach
+        self.base = port.device_base(devices * DEVICE_SPAN + VIRTUAL_SPAN) if devices else 0
         self.end = self.base + devices * DEVICE_SPAN
+        self.limit = self.end + (VIRTUAL_SPAN if devices else 0)
         self.devices = [DeviceMemory(self.base + index * DEVICE_SPAN, capacity) for index in range(devices)]
         self.device_allocations: AddressMap[Allocation] = AddressMap()
+        self.virtual = VirtualMemory(self.end, self.limit)
         self.pinned: AddressMap[Allocation] = AddressMap()
+        self.registered: AddressMap[Registration] = AddressMap()
+        self.pools: dict[int, Pool] = {}
+        self.pooled: dict[int, tuple[Pool, Segment]] = {}
+        self.watchers: list[ValueWait] = []
 
     # Allocation.
 
     def allocate(self, device: "Device", size: int) -> Allocation | None:
         """``size`` usable bytes of a device; None when it has not that much left."""
+        allocation = self.take(device, size)
+        if allocation is not None:
+            self.device_allocations.insert(allocation.address, allocation)
+        return allocation
+
+    def take(self, device: "Device", size: int) -> Allocation | None:
+        """Like :meth:`allocate`, for memory that no address of the program leads to."""
         memory = self.devices[device.index]
         granule = SMALL_GRANULE if size < LARGE_GRANULE else LARGE_GRANULE
         granules = -(-size // granule)
         reserved = granules * granule
-        if memory.used + reserved > memory.capacity:
+        used = memory.used + reserved
+        if used > memory.capacity:
             return None
         if granule == SMALL_GRANULE:
             block = memory.small.allocate(granules)
@@ -116,29 +113,53 @@ class Memory:
             return None
         if memory.store is None:
             memory.store = self.port.device_store(device.index, DEVICE_SPAN)
-        memory.used += reserved
-        allocation = Allocation(start + block.start * granule, size, reserved, device, block)
-        self.device_allocations.insert(allocation.address, allocation)
-        return allocation
+        memory.used = used
+        if used > memory.peak:
+            memory.peak = used
+        return Allocation(start + block.start * granule, size, reserved, device, block)
 
     def free(self, allocation: Allocation) -> None:
         """Free device memory at once. Allocated again, large ranges read as zero and small ones as they were left."""
+        self.device_allocations.remove(allocation.address)
+        pooled = self.pooled.pop(allocation.address, None) if self.pooled else None
+        if pooled is None:
+            self.give_back(allocation)
+        else:
+            allocation.live = False
+            pooled[0].free_now(self, pooled[1])
+        if self.watchers:
+            self.notice()
+
+    def give_back(self, allocation: Allocation) -> None:
+        """The opposite of :meth:`take`."""
         assert allocation.device is not None
         memory = self.devices[allocation.device.index]
-        self.device_allocations.remove(allocation.address)
         if memory.release(allocation):
             assert memory.store is not None
             memory.store.discard(allocation.address - memory.base, allocation.reserved)
 
     def clear(self, device: "Device") -> None:
-        """Free everything on a device that is closed; its memory reads as zero afterwards."""
+        """Free everything on a device that is closed; its memory reads as zero afterwards, and what was registered with
+        it is registered no more."""
+        for registration in [*self.registered]:
+            if registration.owner is device:
+                self.unregister(registration)
         memory = self.devices[device.index]
         if memory.store is None:
             return
+        for physical in self.virtual.clear(device):
+            memory.release(physical)
         for allocation in [*self.device_allocations]:
             if allocation.device is device:
                 self.device_allocations.remove(allocation.address)
-                memory.release(allocation)
+                pooled = self.pooled.pop(allocation.address, None)
+                allocation.live = False
+                memory.release(allocation if pooled is None else pooled[1].base)
+        for pool in [*self.pools.values()]:
+            if pool.device is device:
+                del self.pools[pool.handle]
+                for segment in pool.kept:
+                    memory.release(segment.base)
         small = -(-memory.small.high * SMALL_GRANULE // LARGE_GRANULE) * LARGE_GRANULE
         for offset, size in ((0, small), (SMALL_SPAN, memory.large.high * LARGE_GRANULE)):
             if size:
@@ -159,7 +180,22 @@ class Memory:
         self.pinned.remove(allocation.address)
         self.port.pinned_free(allocation.address)
 
-    # Looking addresses up, and moving bytes.
+    def register(self, address: int, size: int, owner: "Device", mapped: bool) -> Registration | None:
+        """Make a range of host memory known, ``mapped``: with device addresses; None when there are none left."""
+        window = self.virtual.open_window(address, size) if mapped else None
+        if mapped and window is None:
+            return None
+        registration = Registration(address, size, owner, window)
+        self.registered.insert(address, registration)
+        return registration
+
+    def unregister(self, registration: Registration) -> None:
+        registration.live = False
+        self.registered.remove(registration.address)
+        if registration.window is not None:
+            self.virtual.close_window(registration.window)
+
+    # Looking addresses up.
 
     def place(self, address: int) -> Place:
         """Where an address lies. A device address outside every allocation has no allocation."""
@@ -172,33 +208,155 @@ class Memory:
         allocation = self.pinned.below(address)
         if allocation is not None and address < allocation.address + allocation.size:
             return Place(address, PINNED, allocation)
+        if self.end <= address < self.limit or self.virtual.hinted:
+            mapped = self.virtual.mapped(address)
+            if mapped is not None:
+                return MappedPlace(address, mapped, self.virtual)
+            if self.virtual.reserved(address) is not None:
+                return Place(address, DEVICE, None)
+            if self.end <= address < self.limit:  # the device address of registered memory is none for copies either
+                return Place(address, DEVICE, None)
+        allocation = self.registered.below(address)
+        if allocation is not None and address < allocation.address + allocation.size:
+            return Place(address, PINNED, allocation)
         return Place(address, PAGEABLE, None)
 
+    def unreachable(self, own: "Device", one: Place, two: Place) -> "tuple[Device, Device] | None":
+        """The devices between which access has to be enabled before ``own`` may copy between two places, and is not."""
+        first, second = one.device, two.device
+        if first is None or second is None or first is second or self.reach == FREE:
+            return None
+        if self.reach == EITHER:
+            enabled = second.index in first.peers or first.index in second.peers
+            return None if enabled else (first, second)
+        for device in (first, second):
+            if device is not own and device.index not in own.peers:
+                return own, device
+        return None
+
+    def beyond(self, place: Place, distance: int) -> Place:
+        """The place so many bytes behind one, within what that :meth:`Place.holds`."""
+        if place.mapped:
+            return self.place(place.address + distance)
+        return Place(place.address + distance, place.kind, place.allocation, place.offset + distance)
+
     def view(self, place: Place, size: int) -> memoryview:
-        """The bytes of a range of device memory that :meth:`Place.holds`."""
-        assert place.allocation is not None and place.allocation.device is not None
-        store = self.devices[place.allocation.device.index].store
+        """The bytes of a range of device memory that :meth:`Place.holds`, and that is no mapped one."""
+        device = place.device
+        assert device is not None
+        store = self.devices[device.index].store
         assert store is not None
         return store.view[place.offset : place.offset + size]
+
+    def pieces(self, place: Place, size: int) -> list[memoryview]:
+        """The bytes of any range of device memory that :meth:`Place.holds`, in order; a mapped one may be in pieces."""
+        if not place.mapped:
+            return [self.view(place, size)]
+        views = []
+        for device, offset, length in self.virtual.pieces(place.address, size):
+            store = self.devices[device.index].store
+            assert store is not None
+            views.append(store.view[offset : offset + length])
+        return views
+
+    # Moving bytes.
 
     def copy(self, destination: Place, source: Place, size: int) -> bool:
         """Copy at once. False, with the destination undefined: a host range is not accessible."""
         if destination.kind is DEVICE:
             if source.kind is DEVICE:
-                self.view(destination, size)[:] = self.view(source, size)
-                return True
-            return self.port.read(source.address, self.view(destination, size))
+                self._copy_inside(destination, source, size)
+                done = True
+            elif not destination.mapped:
+                done = self.port.read(source.address, self.view(destination, size))
+            else:
+                done = self._copy_in(destination, source.address, size)
+            if self.watchers:
+                self.notice()
+            return done
         if source.kind is DEVICE:
-            return self.port.write(destination.address, self.view(source, size))
+            address = destination.address
+            for piece in self.pieces(source, size):
+                if not self.port.write(address, piece):
+                    return False
+                address += len(piece)
+            return True
         return self.port.move(destination.address, source.address, size)
 
-    def fill(self, place: Place, value: int, size: int) -> bool:
-        """Set bytes at once. False: a host range is not accessible."""
-        if place.kind is not DEVICE:
-            return self.port.fill(place.address, value, size)
-        view = self.view(place, size)
-        pattern = bytes((value,)) * min(size, _FILL_STEP)
-        for start in range(0, size, _FILL_STEP):
-            part = view[start : start + _FILL_STEP]
-            part[:] = pattern[: len(part)]
+    def _copy_in(self, destination: Place, address: int, size: int) -> bool:
+        for piece in self.pieces(destination, size):
+            if not self.port.read(address, piece):
+                return False
+            address += len(piece)
         return True
+
+    def _copy_inside(self, destination: Place, source: Place, size: int) -> None:
+        if not (destination.mapped or source.mapped):
+            self.view(destination, size)[:] = self.view(source, size)
+            return
+        steps = list(_aligned(self.pieces(destination, size), self.pieces(source, size)))
+        if destination.address > source.address:  # where they overlap, what is read last must be written first
+            steps.reverse()
+        for to, origin in steps:
+            to[:] = origin
+
+    def fill(self, place: Place, pattern: bytes, size: int) -> bool:
+        """Repeat one byte, or four, at once. False: a host range is not accessible."""
+        if place.kind is DEVICE:
+            self._repeat(place, pattern, size)
+            return True
+        if len(pattern) == 1:
+            return self.port.fill(place.address, pattern[0], size)
+        for start in range(0, size, _FILL_STEP):
+            part = pattern * (min(size - start, _FILL_STEP) // len(pattern))
+            if not self.port.write(place.address + start, memoryview(part)):
+                return False
+        return True
+
+    def _repeat(self, place: Place, pattern: bytes, size: int) -> None:
+        repeated = pattern * (min(size, _FILL_STEP) // len(pattern))
+        for view in self.pieces(place, size):
+            for start in range(0, len(view), _FILL_STEP):
+                part = view[start : start + _FILL_STEP]
+                part[:] = repeated[: len(part)]
+        if self.watchers:
+            self.notice()
+
+    def load(self, place: Place, size: int) -> bytes | None:
+        """A short range of any kind; None where a host range is not readable."""
+        if place.kind is DEVICE:
+            return b"".join(self.pieces(place, size))
+        content = bytearray(size)
+        return bytes(content) if self.port.read(place.address, memoryview(content)) else None
+
+    def store(self, place: Place, content: "bytes | memoryview") -> None:
+        """Write to device memory that :meth:`Place.holds` it."""
+        start = 0
+        for view in self.pieces(place, len(content)):
+            view[:] = content[start : start + len(view)]
+            start += len(view)
+        if self.watchers:
+            self.notice()
+
+    def notice(self) -> None:
+        """Device memory was written, or freed: streams that wait for a value there may go on."""
+        for waiter in [*self.watchers]:
+            waiter.look()
+
+
+def _aligned(one: list[memoryview], two: list[memoryview]) -> "list[tuple[memoryview, memoryview]]":
+    """Two sequences of pieces of the same length altogether, cut where either begins a new piece."""
+    pairs = []
+    first, second = iter(one), iter(two)
+    left, right = next(first), next(second)
+    while True:
+        size = min(len(left), len(right))
+        pairs.append((left[:size], right[:size]))
+        left, right = left[size:], right[size:]
+        if not left:
+            found = next(first, None)
+            if found is None:
+                return pairs
+            left = found
+        if not right:
+            right = next(second)

@@ -42,6 +42,8 @@ class Profile(NamedTuple):
     run_mode: int
     cube_cores: int
     vector_cores: int
+    peer_group: int  # so many devices in a row reach each other
+    peer_copies_need_access: bool  # enabled by aclrtDeviceEnablePeerAccess
     event_ns: int
     launch_ns: int
     copy_ns: int

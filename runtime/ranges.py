@@ -53,16 +53,37 @@ class Arena:
                 return None
         self._take(block)
         if block.size > size:
-            rest = Block(block.start + size, block.size - size)
-            rest.before = block
-            rest.after = block.after
-            if rest.after is not None:
-                rest.after.before = rest
-            block.after = rest
-            block.size = size
-            self._put(rest)
+            self._put(self._split(block, size))
         self.high = max(self.high, block.start + size)
         return block
+
+    def allocate_at(self, start: int, size: int) -> Block | None:
+        """The block of ``size`` granules from ``start``; None when one of them is in use. Looks at every free block."""
+        for first in self._bins.values():
+            block: Block | None = first
+            while block is not None:
+                if block.start <= start and start + size <= block.start + block.size:
+                    self._take(block)
+                    if block.start < start:
+                        before, block = block, self._split(block, start - block.start)
+                        self._put(before)
+                    if block.size > size:
+                        self._put(self._split(block, size))
+                    self.high = max(self.high, start + size)
+                    return block
+                block = block.older
+        return None
+
+    def _split(self, block: Block, size: int) -> Block:
+        """Cut a block that is not free in two: it keeps ``size`` granules, and the rest is returned."""
+        rest = Block(block.start + size, block.size - size)
+        rest.before = block
+        rest.after = block.after
+        if rest.after is not None:
+            rest.after.before = rest
+        block.after = rest
+        block.size = size
+        return rest
 
     def release(self, block: Block) -> None:
         """Give a block back."""

@@ -11,15 +11,18 @@ if TYPE_CHECKING:
 
 class Walk:
     """What would have happened. ``done``: numbers of records; ``signalled``: handles of events; ``notified``: how often
-    a notify was recorded; ``taken``: by stream and notify, how many of these its waits had."""
+    a notify was recorded; ``taken``: by stream and notify, how many of these its waits had; ``values``: by address,
+    what value writes put there; ``blurred``: other tasks wrote to device memory."""
 
-    __slots__ = ("_heads", "_known", "_lanes", "done", "notified", "signalled", "taken")
+    __slots__ = ("_heads", "_known", "_lanes", "blurred", "done", "notified", "signalled", "taken", "values")
 
     def __init__(self) -> None:
         self.done: set[int] = set()
         self.signalled: set[int] = set()
         self.notified: dict[int, int] = {}
         self.taken: dict[tuple[int, int], int] = {}
+        self.values: dict[int, int] = {}
+        self.blurred = False
         self._known: set[int] = set()
         self._lanes: list[Iterator[Task]] = []
         self._heads: list[Task | None] = []
@@ -61,9 +64,9 @@ def reachable(target: Task, before: list[Task] | None = None) -> bool:
     """Whether the target completes without a further action of the host. If not, ``before`` gets tasks that do, and
     have to before the host can act (:meth:`Gated.before`).
 
-    Not considered are resets, and other streams that wait for the same notify, so the answer may be yes where one of
-    them overtakes a wait; then the work that leads there runs early, and the wait goes on. Limits are the host's: what
-    ends by its limit alone is not reachable.
+    Not considered are resets, other streams that wait for the same notify, and what tasks other than value writes put
+    where a wait for a value looks, so the answer may be yes where one of them overtakes a wait; then the work that
+    leads there runs early, and the wait goes on. Limits are the host's: what ends by its limit alone is not reachable.
     """
     for task in target.stream.queue:
         if isinstance(task, Gated) and not task.certain():

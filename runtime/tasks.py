@@ -19,8 +19,8 @@ from cannery.runtime.ids import HardwareId
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
-    from cannery.runtime.memory import Place
     from cannery.runtime.objects import Event, Stream
+    from cannery.runtime.places import Place
     from cannery.runtime.reach import Walk
 
 
@@ -40,6 +40,7 @@ class Task:
     gated: ClassVar[bool] = False
     grouped: ClassVar[bool] = False  # can be in a task group
     reported: ClassVar[bool] = False  # exception callbacks are told when it fails (reference implementation)
+    writes: ClassVar[bool] = False  # device memory
     inert: bool = False
     what: ClassVar[str] = "task"
 
@@ -59,6 +60,8 @@ class Task:
 
     def happened(self, walk: "Walk") -> None:
         """Note in a walk that looks ahead what would follow from the task's completion."""
+        if self.writes:
+            walk.blurred = True
 
     def dropped(self, machine: "Machine") -> None:
         """The task will never run: let go of what it holds, and let those go who wait for it."""
@@ -414,6 +417,7 @@ class Copy(Task):
 
     __slots__ = ("destination", "size", "source")
 
+    writes = True
     reported = True
     what = "memory copy"
 
@@ -445,33 +449,12 @@ class Copy(Task):
         )  # fmt: skip
 
 
-class Fill(Task):
-    """aclrtMemsetAsync: sets bytes when it completes."""
-
-    __slots__ = ("place", "size", "value")
-
-    what = "memory set"
-
-    place: "Place"
-    size: int
-    value: int
-
-    def effect(self, machine: "Machine") -> Refused | None:
-        if self.place.holds(self.size) and machine.memory.fill(self.place, self.value, self.size):
-            return None
-        return Refused(
-            ACL_ERROR_RT_SYS_DMA,
-            "an asynchronous set of {} bytes at {:#x} ({}) found the memory freed, or not accessible, when it ran; "
-            "synchronise the stream before freeing memory that it uses",
-            self.size, self.place.address, self.place.kind,
-        )  # fmt: skip
-
-
 class BufferedCopy(Task):
     """A copy to the device whose source was read when it was submitted (kind ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)."""
 
     __slots__ = ("content", "destination")
 
+    writes = True
     reported = True
     what = "memory copy"
 
@@ -486,7 +469,7 @@ class BufferedCopy(Task):
                 "an asynchronous copy of {} bytes found its destination ({:#x}) freed, or shorter, when it ran",
                 size, self.destination.address,
             )  # fmt: skip
-        machine.memory.view(self.destination, size)[:] = self.content
+        machine.memory.store(self.destination, self.content)
         return None
 
 

@@ -42,8 +42,8 @@ rows("3", "aclrtDeviceGetBareTgid", ("null", 100000, A))
 
 rows(
     "3", "aclrtDeviceCanAccessPeer",
-    ("out", 0, 0, 100000, A), ("null", 5, 5, 100000, A), ("null", 0, 1, 107000, R), ("null", 0, 99, 107000, R),
-    ("out", 64, 0, 107000, R), ("out", -1, 0, 107000, R), ("out", 0, 64, 107000, R), ("out", 0, -1, 107000, R),
+    ("out", 0, 0, 100000, A), ("null", 5, 5, 100000, A), ("null", 0, 1, 107000, R), ("null", 0, 99, 107001, R),
+    ("out", 64, 0, 107000, R), ("out", -1, 0, 107000, R), ("out", 0, 64, 107001, R), ("out", 0, -1, 107001, R),
     ("out", 2, 0, 107001, R), ("out", 0, 2, 107001, R), ("out", 63, 0, 107001, R),
 )  # fmt: skip
 rows("3", "aclrtDeviceCanAccessPeer", ("out", 2, 0, 107001, R), ("null", 0, 1, 107000, R), thread=2)

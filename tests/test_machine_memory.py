@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cannery.runtime.machine import Wait
-from cannery.runtime.memory import DEVICE_SPAN, SMALL_SPAN
+from cannery.runtime.memory import DEVICE_SPAN, SMALL_SPAN, VIRTUAL_SPAN
 from tests.fakes import DEVICE_BASE, OUT, PAGE, Driver
 
 SIZE = 64
@@ -51,7 +51,7 @@ class TestAllocation:
         assert driver.ok("aclrtGetMemInfo", 1, OUT, OUT) == (63 * GIB, 64 * GIB)
 
     def test_the_store_is_made_with_the_first_allocation(self, driver: Driver) -> None:
-        assert driver.host.spans == [2 * DEVICE_SPAN]
+        assert driver.host.spans == [2 * DEVICE_SPAN + VIRTUAL_SPAN]
         assert driver.host.stores == {}
         driver.device_memory(SIZE)
         driver.device_memory(4 << 20)
@@ -176,6 +176,7 @@ class TestCopying:
         here = place(driver, "device", b"A" * SIZE)
         driver.ok("aclrtSetDevice", 1)
         there = driver.device_memory(SIZE)
+        driver.ok("aclrtDeviceEnablePeerAccess", 0, 0)
         driver.ok("aclrtMemcpy", there, SIZE, here, SIZE, 3)
         assert content(driver, there) == b"A" * SIZE
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from cannery.runtime.api import MODEL, roles
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.machine import Wait
+from tests.block_values import block, is_block
 from tests.fakes import Driver
 from tests.snapshots import state
 from tests.test_machine_capture_arguments import GraphWorld
@@ -55,13 +56,15 @@ def test_a_refused_call_changes_nothing(program: list[tuple[tuple[str, tuple[Any
             world(argument) if ctype in SIGNED else world(argument) % (1 << 64)
             for argument, ctype in zip(arguments, PARAMETERS[name], strict=True)
         ]
+        blocks: dict[int, Any] = {}
         for place, param in enumerate(MODEL[name].params):
             if isinstance(param.role, roles.CString) or (isinstance(param.role, roles.Buffer) and gives(param.role)):
                 decoded[place] = None if isinstance(arguments[place], int) else str(arguments[place]).encode()
-            elif isinstance(param.role, roles.Array) and gives(param.role):
-                struct = isinstance(param.role.element, roles.StructByValue)  # of a server and a list of its processes
-                element = (decoded[place], (1,), 1) if struct else decoded[place]
-                decoded[place] = (element,) if decoded[place] else None
+            elif is_block(param):
+                numbers = dict(zip((one.name for one in MODEL[name].params), decoded, strict=True))
+                blocks[place] = block(param, numbers, decoded[place]) if decoded[place] else None
+        for place, value in blocks.items():
+            decoded[place] = value
         driver.pace(10)
         before = state(driver.machine, BREAKING)
         reply = driver.call(name, *decoded, thread=thread)

@@ -46,7 +46,7 @@ def test_sets_and_switches(text: str, name: str, value: str) -> None:
 
 
 def test_switches_can_be_told_apart() -> None:
-    assert len({switch.name for switch in behaviours.SWITCHES}) == len(behaviours.SWITCHES) == 21
+    assert len({switch.name for switch in behaviours.SWITCHES}) == len(behaviours.SWITCHES) == 22
     for switch in behaviours.SWITCHES:
         assert switch.default in switch.values and not set(switch.values) & set(behaviours.SETS)
 

@@ -42,7 +42,8 @@ def constant(module: Any, name: str, value: Any) -> Break:
 
 def fill_wrongly(patch: pytest.MonkeyPatch) -> None:
     original = Memory.fill
-    patch.setattr(Memory, "fill", lambda self, place, value, size: original(self, place, value ^ 1, size))
+    wrongly = lambda self, place, pattern, size: original(self, place, bytes((pattern[0] ^ 1,)), size)  # noqa: E731
+    patch.setattr(Memory, "fill", wrongly)
 
 
 def copy_short(patch: pytest.MonkeyPatch) -> None:

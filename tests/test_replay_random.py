@@ -7,8 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cannery.recorder.records import Record
-from cannery.runtime.api import MODEL
+from cannery.runtime.api import MODEL, roles
 from cannery.runtime.settings import Settings
+from tests.block_values import block, is_block
 from tests.fakes import ident
 from tests.live import HOST_BASE, OUT, SCHEMA, Live
 
@@ -64,7 +65,7 @@ class Program:
         if thread in self.waiting:  # a thread that waits cannot call
             return
         args: list[Any] = []
-        for param, pick in zip(form.params, picks, strict=False):
+        for param, pick in zip(form.params, picks * 2, strict=False):
             if param.into == "handle":
                 args.append(self.handles[pick % len(self.handles)])
             elif param.into == "address":
@@ -75,14 +76,9 @@ class Program:
                 args.append(None)
             elif param.into == "token":
                 args.append(ident(pick % 4) if param.role == "thread_id" else pick % 5)
-            elif param.into == "list:handle":
-                args.append(None if pick == 13 else (self.handles[pick % len(self.handles)],))
-            elif param.into == "list:number":
-                args.append(None if pick == 13 else (number,))
-            elif param.into == "list:plain":  # servers, each with a list of processes
-                args.append(None if pick == 13 else ((number, (pick,), 1),))
             else:
-                args.append(size if param.ctype == "size_t" else number)
+                args.append(size if param.ctype in ("size_t", "uint64_t") else number)
+        self._fill_blocks(form, picks, number, args)
         reply = self.live.call(form.name, *args, thread=thread, after=1 + picks[0] * 500)
         if isinstance(reply, tuple) and reply[0] == 0:
             for param, value in zip(form.outputs, reply[1:], strict=True):
@@ -90,6 +86,21 @@ class Program:
                     self.handles.append(value)
                 elif param.out == "address" and value:
                     self.addresses.append(value)
+
+    def _fill_blocks(self, form: Any, picks: list[int], number: int, args: list[Any]) -> None:
+        """Replace arguments whose content the handler gets."""
+        params = MODEL[form.name].params
+        numbers = {param.name: arg for param, arg in zip(params, args, strict=True) if isinstance(arg, int)}
+        for place, param in enumerate(params):
+            if is_block(param) and not isinstance(param.role, roles.Buffer):
+                pick = picks[place % len(picks)]
+                into = form.params[place].into
+                content = number
+                if into == "list:handle":
+                    content = self.handles[pick % len(self.handles)]
+                elif into == "list:address":
+                    content = self.addresses[pick % len(self.addresses)]
+                args[place] = None if pick == 13 else block(param, numbers, content)
 
 
 def record(chosen: Settings, program: list[Any], policy: str = "input") -> Live:

@@ -130,6 +130,9 @@ def settings(command: F) -> F:
     for option in (
         click.option("--acl-api", type=OneOf("1.17"), envvar="CANNERY_ACL_API",
                      help="Argument forms of this API version, for binaries built against it."),
+        click.option("--virtualised", type=OneOf("0", "1"), envvar="CANNERY_VIRTUALISED",
+                     help="1: the devices are instances of virtualised ones, which refuse what only whole devices can."
+                     " [default: 0]"),
         click.option("--clock", type=OneOf("real", "virtual"), envvar="CANNERY_CLOCK",
                      help="Let time pass, or advance it by a fixed amount per call so that two runs of a"
                      " single-threaded program give equal traces. [default: real]"),

@@ -13,6 +13,7 @@ from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
 from cannery.runtime.api.devices import DEVICES
 from cannery.runtime.api.events import EVENTS
 from cannery.runtime.api.graphs import GRAPHS
+from cannery.runtime.api.mapped_memory import MAPPED_MEMORY
 from cannery.runtime.api.memory import MEMORY
 from cannery.runtime.api.notifies import NOTIFIES
 from cannery.runtime.api.roles import (
@@ -91,4 +92,5 @@ ANNOTATIONS: Final = (
     *MEMORY,
     *NOTIFIES,
     *GRAPHS,
+    *MAPPED_MEMORY,
 )

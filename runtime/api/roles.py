@@ -27,6 +27,8 @@ HANDLES: Final = {
     "model": "aclmdlRI",
     "exception": "const aclrtExceptionInfo *",
     "task group": "aclrtTaskGrp",
+    "physical memory": "aclrtDrvMemHandle",
+    "memory pool": "aclrtMemPool",
 }
 """Kinds of handle, and the C type that each has. A handle by value in any function has its kind by its type."""
 

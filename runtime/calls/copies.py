@@ -1,11 +1,12 @@
-"""Copies (semantics.md 3). Where the addresses lie decides what is copied; asynchronous ones also look at the kind."""
+"""Plain copies (semantics.md 3). Where the addresses lie decides what is copied; asynchronous ones also look at the
+kind. Between devices, copies may need access to be enabled (``Memory.unreachable``)."""
 
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime import capture
 from cannery.runtime.calls.memory import not_allocated
 from cannery.runtime.calls.registry import call
-from cannery.runtime.calls.streams import submission_stream, synchronize
+from cannery.runtime.calls.streams import named_stream, submission_stream, synchronize
 from cannery.runtime.errors import (
     ACL_ERROR_RT_ADDR_UNALIGNED,
     ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC,
@@ -15,11 +16,11 @@ from cannery.runtime.errors import (
     invalid,
     null,
     out_of_range,
-    stale,
     unsupported,
 )
-from cannery.runtime.memory import DEVICE, PAGEABLE, PINNED, Place
-from cannery.runtime.objects import Context, Thread
+from cannery.runtime.memory_tasks import PeerCopy
+from cannery.runtime.objects import Context, Stream, Thread
+from cannery.runtime.places import DEVICE, PAGEABLE, PINNED, Place
 from cannery.runtime.tasks import BufferedCopy, Copy, HostToHost, Task
 
 if TYPE_CHECKING:
@@ -51,14 +52,14 @@ ASYNCHRONOUS: Final = {
 }
 
 
-def _check_pointers(destination: int, source: int) -> None:
+def check_pointers(destination: int, source: int) -> None:
     if not destination:
         raise null("dst")
     if not source:
         raise null("src")
 
 
-def _check_room(room: int, size: int) -> None:
+def check_room(room: int, size: int) -> None:
     if room < size:
         raise out_of_range("the argument count is {}, above destMax, which is {}", size, room)
 
@@ -68,15 +69,16 @@ def memcpy(machine: "Machine", thread: Thread, destination: int, room: int, sour
     """Copies at once, whatever is queued on streams."""
     if not size:
         return 0
-    _check_pointers(destination, source)
+    check_pointers(destination, source)
     if machine.behaviour["memcpy-kind"] == "checked":
         _check_kind(kind)
     machine.hold()
-    _check_room(room, size)
+    check_room(room, size)
     if destination == source:
         return 0
-    capture.check_mode(machine, thread, machine.context_of(thread))
-    copy_now(machine, machine.memory.place(destination), machine.memory.place(source), size)
+    context = machine.context_of(thread)
+    capture.check_mode(machine, thread, context)
+    copy_now(machine, context, machine.memory.place(destination), machine.memory.place(source), size)
     return 0
 
 
@@ -85,7 +87,7 @@ def _check_kind(kind: int) -> None:
         raise invalid("the argument kind is {}; pass a constant from {} (0) to {} (5)", kind, KINDS[0], KINDS[-1])
 
 
-def copy_now(machine: "Machine", destination: Place, source: Place, size: int) -> None:
+def copy_now(machine: "Machine", context: Context, destination: Place, source: Place, size: int) -> None:
     """Copy between any two places.
 
     Raises:
@@ -94,10 +96,21 @@ def copy_now(machine: "Machine", destination: Place, source: Place, size: int) -
     for argument, place in (("dst", destination), ("src", source)):
         if not place.holds(size):
             raise not_allocated(argument, place, size)
+    check_reach(machine, context, destination, source)
     if not machine.memory.copy(destination, source, size):
         raise driver_fault(
             "the host memory of a copy of {} bytes from {:#x} to {:#x} is not accessible",
             size, source.address, destination.address,
+        )  # fmt: skip
+
+
+def check_reach(machine: "Machine", context: Context, destination: Place, source: Place) -> None:
+    """Raises 507899: a copy at once between devices without access to each other."""
+    apart = machine.memory.unreachable(context.device, destination, source)
+    if apart is not None:
+        raise driver_fault(
+            "access between devices {} and {} is not enabled; call aclrtDeviceEnablePeerAccess first",
+            apart[0].user, apart[1].user,
         )  # fmt: skip
 
 
@@ -112,15 +125,62 @@ def memcpy_async(
     kind: int,
     stream_handle: int,
 ) -> Any:
+    return _memcpy_async(
+        machine,
+        thread,
+        "aclrtMemcpyAsync",
+        destination_address,
+        room,
+        source_address,
+        size,
+        kind,
+        stream_handle,
+    )
+
+
+@call("aclrtMemcpyAsyncWithCondition")
+def memcpy_async_with_condition(
+    machine: "Machine",
+    thread: Thread,
+    destination_address: int,
+    room: int,
+    source_address: int,
+    size: int,
+    kind: int,
+    stream_handle: int,
+) -> Any:
+    """The former name of aclrtMemcpyAsync (reference documents)."""
+    return _memcpy_async(
+        machine,
+        thread,
+        "aclrtMemcpyAsyncWithCondition",
+        destination_address,
+        room,
+        source_address,
+        size,
+        kind,
+        stream_handle,
+    )
+
+
+def _memcpy_async(
+    machine: "Machine",
+    thread: Thread,
+    function: str,
+    destination_address: int,
+    room: int,
+    source_address: int,
+    size: int,
+    kind: int,
+    stream_handle: int,
+) -> Any:
     if not size:
         return 0
-    _check_pointers(destination_address, source_address)
+    check_pointers(destination_address, source_address)
     _check_kind(kind)
     machine.hold()
-    named = machine.streams.get(stream_handle)
-    if named is None and stream_handle:
-        raise stale("stream", stream_handle)
-    _check_room(room, size)
+    named = named_stream(machine, stream_handle)
+    check_room(room, size)
     context = machine.context_of(thread)
     destination = machine.memory.place(destination_address)
     source = machine.memory.place(source_address)
@@ -141,19 +201,14 @@ def memcpy_async(
         return 0
     if action == SYNCHRONOUS:
         stream = named or context.default
-        if capture.captured(stream):
-            raise out_of_range(
-                "dst or src is pageable host memory, whose copies cannot be captured, and the stream {:#x} is in "
-                "capture; use pinned memory (aclrtMallocHost)",
-                stream.handle,
-            )
+        check_not_captured(stream)
 
         def copy() -> int:
-            _check_blocking(machine, thread, context)
-            copy_now(machine, destination, source, size)
+            check_blocking(machine, thread, context)
+            copy_now(machine, context, destination, source, size)
             return 0
 
-        return synchronize(machine, thread, "aclrtMemcpyAsync", stream, then=copy)
+        return synchronize(machine, thread, function, stream, then=copy)
     stream = submission_stream(machine, context, stream_handle, named)
     task = _task(machine, action, destination, source, size)
     task.stream = stream
@@ -161,7 +216,17 @@ def memcpy_async(
     return 0
 
 
-def _check_blocking(machine: "Machine", thread: Thread, context: Context) -> None:
+def check_not_captured(stream: Stream) -> None:
+    """Raises 107000: copies of pageable memory cannot be captured."""
+    if capture.captured(stream):
+        raise out_of_range(
+            "dst or src is pageable host memory, whose copies cannot be captured, and the stream {:#x} is in capture; "
+            "use pinned memory (aclrtMallocHost)",
+            stream.handle,
+        )
+
+
+def check_blocking(machine: "Machine", thread: Thread, context: Context) -> None:
     """Raises 107041, which :func:`capture.check_mode` has as 107030 for calls that are synchronous by name."""
     try:
         capture.check_mode(machine, thread, context)
@@ -189,14 +254,19 @@ def _host_memory(size: int) -> memoryview:
         raise Refused(ACL_ERROR_RT_MEMORY_ALLOCATION, "the host has not {} bytes left for a buffer", size) from None
 
 
-def _task(machine: "Machine", action: str, destination: Place, source: Place, size: int) -> Task:
+def copy_cost(machine: "Machine", inside: bool, size: int) -> int:
+    """Device time of a copy; ``inside``: of device memory only."""
     profile = machine.profile
+    return profile.copy_ns + size * 1000 // (profile.device_bytes_per_us if inside else profile.host_bytes_per_us)
+
+
+def _task(machine: "Machine", action: str, destination: Place, source: Place, size: int) -> Task:
     if action == HOST_TO_HOST:
         failing = HostToHost()
-        failing.cost = profile.copy_ns
+        failing.cost = machine.profile.copy_ns
         return failing
     inside = destination.kind is DEVICE and source.kind is DEVICE
-    cost = profile.copy_ns + size * 1000 // (profile.device_bytes_per_us if inside else profile.host_bytes_per_us)
+    cost = copy_cost(machine, inside, size)
     if action == BUFFERED:
         if not destination.holds(size):
             raise not_allocated("dst", destination, size)
@@ -208,7 +278,7 @@ def _task(machine: "Machine", action: str, destination: Place, source: Place, si
         buffered.content = content
         buffered.destination = destination
         return buffered
-    copy = Copy()
+    copy = PeerCopy() if inside and destination.device is not source.device else Copy()
     copy.cost = cost
     copy.destination = destination
     copy.source = source

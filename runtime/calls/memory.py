@@ -1,12 +1,10 @@
-"""Memory: allocation, setting, information (semantics.md 3). Copies are in ``copies.py``."""
+"""Memory: allocating and freeing it (semantics.md 3; what that does not describe has its source beside it)."""
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cannery.runtime import capture
 from cannery.runtime.calls.registry import call
-from cannery.runtime.calls.streams import named_stream, submission_stream
+from cannery.runtime.calls.streams import synchronize_device
 from cannery.runtime.errors import (
-    ACL_ERROR_RT_INVALID_MEMORY_TYPE,
     ACL_ERROR_RT_MEMORY_ALLOCATION,
     Refused,
     driver_fault,
@@ -14,9 +12,8 @@ from cannery.runtime.errors import (
     null,
     out_of_range,
 )
-from cannery.runtime.memory import DEVICE, Place
-from cannery.runtime.objects import Thread
-from cannery.runtime.tasks import Fill
+from cannery.runtime.objects import Context, Thread
+from cannery.runtime.places import DEVICE, Place
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -25,10 +22,18 @@ SIZE_MAX: Final = (1 << 64) - 1
 GIANT_PAGE: Final = 1 << 30
 GIANT_POLICIES: Final = (6, 7)  # ACL_MEM_MALLOC_HUGE1G_ONLY, ..._P2P
 
-# aclrtMemAttr: which memory an attribute asks about.
-DDR_ATTRIBUTES: Final = frozenset((0, 2, 3, 6, 7))
-GIANT_ATTRIBUTES: Final = frozenset((10, 11, 14, 17))
-ATTRIBUTES: Final = 18
+# aclrtMallocAttrType, and which of them the two allocations with a configuration take (reference implementation).
+ATTRIBUTE_NAMES: Final = (
+    "ACL_RT_MEM_ATTR_RSV",
+    "ACL_RT_MEM_ATTR_MODULE_ID",
+    "ACL_RT_MEM_ATTR_DEVICE_ID",
+    "ACL_RT_MEM_ATTR_VA_FLAG",
+)
+DEVICE_ID: Final = 2
+DEVICE_ATTRIBUTES: Final = (0, 1, DEVICE_ID)
+HOST_ATTRIBUTES: Final = (1, 3)
+
+Configuration = tuple[tuple[tuple[int, bytes], ...] | None, int]  # attributes, and how many
 
 
 def _check_size(out: int, argument: str, size: int) -> None:
@@ -38,26 +43,101 @@ def _check_size(out: int, argument: str, size: int) -> None:
         raise invalid("the argument size is 0; pass a number of bytes above 0")
 
 
-@call("aclrtMalloc")
-def malloc(machine: "Machine", thread: Thread, out: int, size: int, policy: int) -> Any:
-    _check_size(out, "devPtr", size)
-    if size > SIZE_MAX - 64:
+def _check_growth(size: int, room: int) -> None:
+    if size > SIZE_MAX - room:
         raise invalid("the argument size is {:#x}, which is too large to round up; a negative number was passed?", size)
-    machine.hold()
-    context = machine.context_of(thread)
+
+
+def allocate(machine: "Machine", context: Context, size: int, policy: int, spare: int) -> Any:
+    """The reply of a call that allocates memory of the context's device."""
     if policy in GIANT_POLICIES and machine.profile.giant_pages:
         usable = -(-size // GIANT_PAGE) * GIANT_PAGE
     else:
-        usable = (size + 31 + machine.profile.spare_bytes) // 32 * 32
+        usable = (size + 31 + spare) // 32 * 32
     allocation = machine.memory.allocate(context.device, usable)
     if allocation is None:
-        memory = machine.memory.devices[context.device.index]
-        raise Refused(
-            ACL_ERROR_RT_MEMORY_ALLOCATION,
-            "device {} has not {} bytes left: {} of {} are in use; free memory, or see aclrtGetMemInfo before asking",
-            context.device.user, usable, memory.used, memory.capacity,
-        )  # fmt: skip
+        raise exhausted(machine, context, usable)
     return 0, allocation.address
+
+
+def exhausted(machine: "Machine", context: Context, size: int) -> Refused:
+    """207001: the device has not so much memory left."""
+    memory = machine.memory.devices[context.device.index]
+    return Refused(
+        ACL_ERROR_RT_MEMORY_ALLOCATION,
+        "device {} has not {} bytes left: {} of {} are in use; free memory, or see aclrtGetMemInfo before asking",
+        context.device.user, size, memory.used, memory.capacity,
+    )  # fmt: skip
+
+
+@call("aclrtMalloc")
+def malloc(machine: "Machine", thread: Thread, out: int, size: int, policy: int) -> Any:
+    _check_size(out, "devPtr", size)
+    _check_growth(size, 64)
+    machine.hold()
+    return allocate(machine, machine.context_of(thread), size, policy, machine.profile.spare_bytes)
+
+
+@call("aclrtMallocCached")
+def malloc_cached(machine: "Machine", thread: Thread, out: int, size: int, policy: int) -> Any:
+    """Like aclrtMalloc (reference documents): the model has no caches."""
+    return malloc(machine, thread, out, size, policy)
+
+
+@call("aclrtMallocAlign32")
+def malloc_align_32(machine: "Machine", thread: Thread, out: int, size: int, policy: int) -> Any:
+    _check_size(out, "devPtr", size)
+    _check_growth(size, 32)
+    machine.hold()
+    return allocate(machine, machine.context_of(thread), size, policy, 0)
+
+
+@call("aclrtMallocWithCfg")
+def malloc_with_cfg(
+    machine: "Machine", thread: Thread, out: int, size: int, policy: int, configuration: Configuration | None
+) -> Any:
+    """Reference implementation: rounds to 32 bytes and adds none; the device has to be the current one."""
+    if not out:
+        raise null("devPtr")
+    if configuration is not None and configuration[1] and not configuration[0]:
+        raise invalid("the argument cfg has {} attributes, but attrs is null, or they are too many", configuration[1])
+    _check_size(out, "devPtr", size)
+    machine.hold()
+    attributes = _attributes(configuration)
+    context = machine.context_of(thread)
+    for attribute, value in attributes:
+        if attribute not in DEVICE_ATTRIBUTES:
+            raise _unknown_attribute(attribute, DEVICE_ATTRIBUTES)
+        if attribute == DEVICE_ID and int.from_bytes(value[:4], "little") != context.device.user:
+            raise out_of_range(
+                "the argument cfg asks for memory of device {}, but the current device is {}; select it first",
+                int.from_bytes(value[:4], "little"), context.device.user,
+            )  # fmt: skip
+    return allocate(machine, context, size, policy, 0)
+
+
+@call("aclrtMallocForTaskScheduler")
+def malloc_for_task_scheduler(
+    machine: "Machine", thread: Thread, out: int, size: int, policy: int, configuration: Configuration | None
+) -> Any:
+    """Memory like any other: the model has no task scheduler that could be particular."""
+    return malloc_with_cfg(machine, thread, out, size, policy, configuration)
+
+
+def _attributes(configuration: Configuration | None) -> tuple[tuple[int, bytes], ...]:
+    if configuration is None:
+        return ()
+    attributes = configuration[0]
+    if attributes is None:
+        raise out_of_range("the argument cfg has no attrs; pass null for cfg when there is nothing to configure")
+    return attributes
+
+
+def _unknown_attribute(attribute: int, known: tuple[int, ...]) -> Refused:
+    return out_of_range(
+        "the argument cfg has the attribute {}, but this call takes {}",
+        attribute, ", ".join(ATTRIBUTE_NAMES[one] for one in known),
+    )  # fmt: skip
 
 
 @call("aclrtFree")
@@ -66,17 +146,43 @@ def free(machine: "Machine", thread: Thread, address: int) -> int:
     if not address:
         raise null("devPtr")
     machine.hold()
+    return _free(machine, address)
+
+
+def _free(machine: "Machine", address: int) -> int:
     allocation = machine.memory.device_allocations.at(address)
     if allocation is None:
         raise driver_fault(
             "the argument devPtr ({:#x}) is {}; pass the address that the allocation gave, once",
-            address, _what(machine.memory.place(address)),
+            address, describe(machine.memory.place(address)),
         )  # fmt: skip
     machine.memory.free(allocation)
     return 0
 
 
-def _what(place: Place) -> str:
+@call("aclrtFreeWithDevSync")
+def free_with_dev_sync(machine: "Machine", thread: Thread, address: int) -> Any:
+    if not address:
+        raise null("devPtr")
+    machine.hold()
+    return _after_device(machine, thread, "aclrtFreeWithDevSync", address)
+
+
+def _after_device(machine: "Machine", thread: Thread, function: str, address: int) -> Any:
+    """Free when the device is idle; a failure of that is the reply, and then nothing is freed (reference
+    implementation)."""
+    release = _free_host if function == "aclrtFreeHostWithDevSync" else _free
+    reply = synchronize_device(machine, thread)
+    if isinstance(reply, int):
+        return reply or release(machine, address)
+    resume = reply.resume
+    reply.function = function
+    reply.resume = lambda: resume() or release(machine, address)
+    return reply
+
+
+def describe(place: Place) -> str:
+    """What an address is, for messages."""
     if place.allocation is not None and place.address != place.allocation.address:
         return f"inside {place.kind} that begins at {place.allocation.address:#x}"
     return f"{place.kind} that is not allocated" if place.kind is DEVICE and place.allocation is None else place.kind
@@ -87,6 +193,24 @@ def malloc_host(machine: "Machine", thread: Thread, out: int, size: int) -> Any:
     _check_size(out, "hostPtr", size)
     machine.hold()
     machine.context_of(thread)
+    return _pin(machine, size)
+
+
+@call("aclrtMallocHostWithCfg")
+def malloc_host_with_cfg(
+    machine: "Machine", thread: Thread, out: int, size: int, configuration: Configuration | None
+) -> Any:
+    """Reference implementation: rounds to 32 bytes."""
+    _check_size(out, "ptr", size)
+    machine.hold()
+    for attribute, _ in _attributes(configuration):
+        if attribute not in HOST_ATTRIBUTES:
+            raise _unknown_attribute(attribute, HOST_ATTRIBUTES)
+    machine.context_of(thread)
+    return _pin(machine, (size + 31) // 32 * 32)
+
+
+def _pin(machine: "Machine", size: int) -> Any:
     allocation = machine.memory.pin(size)
     if allocation is None:
         raise Refused(ACL_ERROR_RT_MEMORY_ALLOCATION, "the host has not {} bytes of memory left to pin", size)
@@ -98,89 +222,34 @@ def free_host(machine: "Machine", thread: Thread, address: int) -> int:
     if not address:
         raise null("hostPtr")
     machine.hold()
+    return _free_host(machine, address)
+
+
+def _free_host(machine: "Machine", address: int) -> int:
     allocation = machine.memory.pinned.at(address)
     if allocation is None:
         raise out_of_range(
             "the argument hostPtr ({:#x}) is {}; pass the address that aclrtMallocHost gave, once",
-            address, _what(machine.memory.place(address)),
+            address, describe(machine.memory.place(address)),
         )  # fmt: skip
     machine.memory.unpin(allocation)
     return 0
 
 
-@call("aclrtMemset")
-def memset(machine: "Machine", thread: Thread, address: int, maximum: int, value: int, count: int) -> int:
-    """Sets at once, whatever is queued on streams."""
-    if not count:
-        return 0
+@call("aclrtFreeHostWithDevSync")
+def free_host_with_dev_sync(machine: "Machine", thread: Thread, address: int) -> Any:
     if not address:
-        raise null("devPtr")
+        raise null("hostPtr")
     machine.hold()
-    context = machine.context_of(thread)
-    if count > maximum:
-        raise out_of_range("the argument count is {}, above maxCount, which is {}", count, maximum)
-    capture.check_mode(machine, thread, context)
-    place = machine.memory.place(address)
-    if not place.holds(count):
-        raise not_allocated("devPtr", place, count)
-    if not machine.memory.fill(place, value & 0xFF, count):
-        raise driver_fault("the {} bytes of host memory at devPtr ({:#x}) are not writable", count, address)
-    return 0
-
-
-@call("aclrtMemsetAsync")
-def memset_async(
-    machine: "Machine", thread: Thread, address: int, maximum: int, value: int, count: int, stream_handle: int
-) -> int:
-    if not count:
-        return 0
-    if not address:
-        raise null("devPtr")
-    machine.hold()
-    named = named_stream(machine, stream_handle)
-    if count > maximum:
-        raise out_of_range("the argument count is {}, above maxCount, which is {}", count, maximum)
-    stream = submission_stream(machine, machine.context_of(thread), stream_handle, named)
-    place = machine.memory.place(address)
-    if not place.holds(count):
-        raise not_allocated("devPtr", place, count)
-    fill = Fill()
-    fill.stream = stream
-    fill.place = place
-    fill.value = value & 0xFF
-    fill.size = count
-    fill.cost = machine.profile.copy_ns + count * 1000 // machine.profile.device_bytes_per_us
-    machine.schedule.submit(fill)
-    return 0
+    return _after_device(machine, thread, "aclrtFreeHostWithDevSync", address)
 
 
 def not_allocated(argument: str, place: Place, size: int) -> Refused:
     """507899: a range that is not inside one live allocation."""
     if place.allocation is None:
-        return driver_fault("the argument {} ({:#x}) is {}", argument, place.address, _what(place))
+        return driver_fault("the argument {} ({:#x}) is {}", argument, place.address, describe(place))
     end = place.allocation.address + place.allocation.size
     return driver_fault(
         "the {} bytes from the argument {} ({:#x}) go {} bytes beyond the allocation at {:#x}",
         size, argument, place.address, place.address + size - end, place.allocation.address,
     )  # fmt: skip
-
-
-@call("aclrtGetMemInfo")
-def get_mem_info(machine: "Machine", thread: Thread, attribute: int, out_free: int, out_total: int) -> Any:
-    """Pages of all sizes, and memory for peers, come from one pool: every attribute of the device's kind of memory
-    tells about all of it. Attributes of memory that it has not give 0."""
-    if not out_free:
-        raise null("free")
-    if not out_total:
-        raise null("total")
-    if not 0 <= attribute < ATTRIBUTES:
-        raise Refused(
-            ACL_ERROR_RT_INVALID_MEMORY_TYPE, "the argument attr is {}; pass a constant of aclrtMemAttr", attribute
-        )
-    device = machine.context_of(thread).device
-    profile = machine.profile
-    lacks = profile.memory_kind == "hbm" and attribute in DDR_ATTRIBUTES
-    if lacks or (attribute in GIANT_ATTRIBUTES and not profile.giant_pages):
-        return 0, 0, 0
-    memory = machine.memory.devices[device.index]
-    return 0, memory.capacity - memory.used, memory.capacity

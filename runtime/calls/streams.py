@@ -257,7 +257,7 @@ def synchronize_stream_with_timeout(machine: "Machine", thread: Thread, handle: 
 
 
 def synchronize(
-    machine: "Machine", thread: Thread, function: str, stream: Stream, limit: int = -1, then: Callable[[], int] = int
+    machine: "Machine", thread: Thread, function: str, stream: Stream, limit: int = -1, then: Callable[[], Any] = int
 ) -> Any:
     """Wait for what is queued on a stream now. A failure of it is the reply, else what ``then`` gives."""
     failed = stream.context.failed

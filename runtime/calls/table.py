@@ -10,11 +10,15 @@ parameter, or a ``Wait``.
 from typing import TYPE_CHECKING
 
 from cannery.runtime.calls import (
+    batches,
     building,
+    cache,
     callbacks,
     capture,
     contexts,
     copies,
+    copies_2d,
+    copies_indirect,
     devices,
     errors,
     event_queries,
@@ -22,13 +26,20 @@ from cannery.runtime.calls import (
     events,
     exceptions,
     graphs,
+    host_memory,
     initialisation,
     limits,
     memory,
+    memory_info,
     notifies,
     peers,
+    pools,
+    setting,
     stream_attributes,
+    stream_memory,
     streams,
+    symbols,
+    virtual_memory,
 )
 from cannery.runtime.calls.registry import EVERYWHERE, HANDLERS, absent, bound
 
@@ -37,12 +48,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HANDLERS",
+    "batches",
     "bind",
     "building",
+    "cache",
     "callbacks",
     "capture",
     "contexts",
     "copies",
+    "copies_2d",
+    "copies_indirect",
     "devices",
     "errors",
     "event_queries",
@@ -50,13 +65,20 @@ __all__ = [
     "events",
     "exceptions",
     "graphs",
+    "host_memory",
     "initialisation",
     "limits",
     "memory",
+    "memory_info",
     "notifies",
     "peers",
+    "pools",
+    "setting",
     "stream_attributes",
+    "stream_memory",
     "streams",
+    "symbols",
+    "virtual_memory",
 ]
 
 

@@ -65,9 +65,11 @@ def command(context: click.Context, /, trace: str, calls: CallSet | None, proces
 def _count(bundle: "Bundle", stream: "ProcessStream", chosen: Any) -> dict[str, Any]:
     from cannery.recorder.format import DamagedTrace
     from cannery.replayer.stats import Stats
+    from cannery.runtime.memory import DEVICE_SPAN
 
     devices = stream.settings.get("devices")
     span = stream.header["device_span"] // (devices if isinstance(devices, int) and devices > 0 else 1)
+    span = min(span, DEVICE_SPAN)  # behind the devices come addresses that the program maps itself
     stats = Stats(bundle.schema, span, chosen)
     total = None
     with suppress(DamagedTrace):

@@ -132,6 +132,6 @@ def variables() -> Finding:
 
 #: What a user may set (docs/commands.md), and what `run` hands on.
 KNOWN: Final = (
-    *("PRODUCT", "DEVICES", "SCHEDULE", "CLOCK", "BEHAVIOUR", "ACL_API"),
+    *("PRODUCT", "DEVICES", "SCHEDULE", "CLOCK", "BEHAVIOUR", "ACL_API", "VIRTUALISED"),
     *("TRACE", "FORCE", "RECORD", "PAYLOAD", "PAYLOAD_LIMIT", "SESSION", "ENGINE", "CACHE", "LAUNCH", "PURE"),
 )

@@ -1,0 +1,89 @@
+"""Where an address lies: allocations and places."""
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from cannery.runtime.ranges import Block
+from cannery.runtime.virtual import Mapped, VirtualMemory, Window
+
+if TYPE_CHECKING:
+    from cannery.runtime.objects import Device
+
+PAGEABLE: Final = "pageable host memory"
+PINNED: Final = "pinned host memory"
+DEVICE: Final = "device memory"
+
+
+class Allocation:
+    """Memory that an allocation call gave. ``size`` is usable, ``reserved`` counts against the device's capacity.
+
+    ``device`` and ``block`` are None for pinned host memory. ``live`` is False once it was freed.
+    """
+
+    __slots__ = ("address", "block", "device", "live", "reserved", "size")
+
+    def __init__(self, address: int, size: int, reserved: int, device: "Device | None", block: Block | None) -> None:
+        self.address = address
+        self.size = size
+        self.reserved = reserved
+        self.device = device
+        self.block = block
+        self.live = True
+
+
+class Registration(Allocation):
+    """Host memory that was registered. ``window`` has its device addresses, ``owner`` is the device that has them."""
+
+    __slots__ = ("owner", "window")
+
+    def __init__(self, address: int, size: int, owner: "Device", window: Window | None) -> None:
+        super().__init__(address, size, size, None, None)
+        self.owner = owner
+        self.window = window
+
+
+class Place:
+    """Where an address lies. ``allocation`` is None for pageable memory, and for device memory that is not allocated;
+    ``offset`` is that in the store of the allocation's device."""
+
+    __slots__ = ("address", "allocation", "kind", "offset")
+
+    mapped: ClassVar[bool] = False
+
+    def __init__(self, address: int, kind: str, allocation: "Allocation | Mapped | None", offset: int = 0) -> None:
+        self.address = address
+        self.kind = kind
+        self.allocation = allocation
+        self.offset = offset
+
+    def holds(self, size: int) -> bool:
+        """Whether ``size`` bytes from here are still allocated. Pageable memory is only known when it is touched."""
+        allocation = self.allocation
+        if allocation is None:
+            return self.kind is PAGEABLE
+        return allocation.live and self.address + size <= allocation.address + allocation.size
+
+    @property
+    def device(self) -> "Device | None":
+        """The device whose memory it is."""
+        return None if self.allocation is None else self.allocation.device
+
+
+class MappedPlace(Place):
+    """A place in mapped virtual memory, whose neighbouring mappings make one range with it."""
+
+    __slots__ = ("mapping", "space")
+
+    mapped = True
+
+    def __init__(self, address: int, allocation: Mapped, space: VirtualMemory) -> None:
+        super().__init__(address, DEVICE, allocation, allocation.offset + address - allocation.address)
+        self.mapping = allocation
+        self.space = space
+
+    def holds(self, size: int) -> bool:
+        mapping = self.mapping
+        if not mapping.live or not mapping.accessible:
+            return False
+        if self.address + size <= mapping.address + mapping.size:
+            return True
+        return bool(self.space.pieces(self.address, size))
