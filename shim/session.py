@@ -31,8 +31,9 @@ def environment() -> dict[str, str]:
     """The variables that matter here, as the program has them now: it may have set some itself."""
     names = [
         "ASCEND_RT_VISIBLE_DEVICES",
-        *(f"CANNERY_{name}" for name in ("PRODUCT", "DEVICES", "SCHEDULE", "CLOCK", "BEHAVIOUR", "ACL_API", "VIRTUALISED")),
+        *(f"CANNERY_{name}" for name in ("PRODUCT", "DEVICES", "SCHEDULE", "CLOCK", "BEHAVIOUR", "ACL_API")),
         *(f"CANNERY_{name}" for name in ("TRACE", "FORCE", "RECORD", "PAYLOAD", "PAYLOAD_LIMIT", "SESSION")),
+        *(f"CANNERY_{name}" for name in ("ENCODER", "VIRTUALISED")),
     ]
     found = {}
     for name in names:
