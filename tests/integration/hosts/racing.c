@@ -23,6 +23,7 @@ static void *work(void *argument)
     MUST(aclrtCreateEvent(&event));
     MUST(aclrtMalloc(&device, size, ACL_MEM_MALLOC_HUGE_FIRST));
     MUST(aclrtMallocHost(&pinned, size));
+    MUST(aclrtMemset(device, size, 0, size)); /* it may have been another thread's memory before */
     memset(pinned, (int)number, size);
     for (int round = 1; round <= rounds; round++) {
         aclrtEventRecordedStatus status;
