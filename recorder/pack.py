@@ -67,6 +67,7 @@ class Pack:
         self.end = known_end if known is not None else 0
         self.damage: DamagedTrace | None = None
         self._path = folder.label + PACK
+        self._size = 0
         try:
             self._descriptor = folder.open(PACK)
         except FileNotFoundError:
@@ -74,9 +75,9 @@ class Pack:
             if self.stored:
                 self.damage = DamagedTrace(self._path, 0, "is missing")
             return
-        size = os.fstat(self._descriptor).st_size
-        if self.end > size:
-            self.damage = DamagedTrace(self._path, size, f"the file ends here, and not at byte {self.end}")
+        self._size = os.fstat(self._descriptor).st_size
+        if self.end > self._size:
+            self.damage = DamagedTrace(self._path, self._size, f"the file ends here, and not at byte {self.end}")
         try:
             for digest, stored in scan(self._descriptor, self._path, self.end):
                 self.stored.setdefault(digest, stored)
@@ -93,7 +94,11 @@ class Pack:
         stored = self.stored.get(digest)
         if stored is not None and self._descriptor < 0:
             raise DamagedTrace(self._path, 0, "is missing")
-        return None if stored is None else read_content(self._descriptor, self._path, digest, stored)
+        if stored is None:
+            return None
+        if stored.offset + stored.size > self._size:  # it may have grown since
+            self._size = os.fstat(self._descriptor).st_size
+        return read_content(self._descriptor, self._path, digest, stored, self._size)
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -105,13 +110,13 @@ class Pack:
             self.close()
 
 
-def read_content(descriptor: int, path: str, digest: bytes, stored: Stored) -> bytes:
-    """The content of a frame, checked.
+def read_content(descriptor: int, path: str, digest: bytes, stored: Stored, end: int) -> bytes:
+    """The content of a frame, checked. ``end``: the size of the file.
 
     Raises:
         DamagedTrace: the file is shorter than that, or the content is not what its digest says.
     """
-    if stored.offset < 0 or stored.size < 0 or stored.offset + stored.size > os.fstat(descriptor).st_size:
+    if stored.offset < 0 or stored.size < 0 or stored.offset + stored.size > end:
         raise DamagedTrace(path, max(stored.offset, 0), f"a payload of {stored.size} bytes does not fit the file")
     parts = []
     done = 0

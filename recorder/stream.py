@@ -106,14 +106,18 @@ def read_window(
                     ahead, row = (), None
                     continue
                 name, ins_end, outs_end, _ = layouts[kind]
-                _, thread, elapsed, ret = row[:4]
-                if len(row) < outs_end or thread.__class__ is not int or elapsed.__class__ is not int:
+                values: tuple[Any, ...] = row
+                if len(values) < outs_end:
+                    raise ValueError(f"no call of {name}")
+                thread, elapsed = values[1], values[2]
+                if thread.__class__ is not int or elapsed.__class__ is not int:
                     raise ValueError(f"no call of {name}")
                 time += elapsed
-                effects = tuple(map(read_effect, row[outs_end:])) if len(row) > outs_end else ()
+                effects = tuple(map(read_effect, values[outs_end:])) if len(values) > outs_end else ()
                 if ahead:
                     effects, ahead = ahead + effects, ()
-                yield _as(Call, (number, thread, time, name, ret, row[4:ins_end], row[ins_end:outs_end], effects, True))
+                ins, outs = values[4:ins_end], values[ins_end:outs_end]
+                yield _as(Call, (number, thread, time, name, values[3], ins, outs, effects, True))
                 number += 1
             elif kind in (format.ENTER, format.UNSUPPORTED):
                 _, function, thread, elapsed = _numbers(row[:4])

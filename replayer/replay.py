@@ -154,8 +154,8 @@ class Replay:
         codec = self.compared.codec(name)
         decode_ins, decode_outs, blank = codec.decode_ins, codec.decode_outs, codec.blank
         machine, port = self.machine, self.port
-        begin, threads, new_thread = machine.begin, machine.threads, machine.thread
-        waits, errands, start = machine.waits, machine.errands, self._start
+        threads, waits, errands = machine.threads, machine.waits, machine.errands
+        start: int = self._start
         arguments: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         results: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         remember = self._exact
@@ -181,8 +181,8 @@ class Replay:
                 raise
             if effects:
                 port.begin(effects)
-            begin(start + time)
-            reply = handler(threads.get(ordinal) or new_thread(ordinal), *args)
+            machine.begin(start + time)
+            reply = handler(threads.get(ordinal) or machine.thread(ordinal), *args)
             self.calls += 1
             if outs == blank:
                 same = reply == ret

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
     from cannery.runtime.objects import Stream
 
-FAR: Final = 1 << 62
+FAR: Final = 1 << 61  # a larger one is no machine word when compiled
 _FEW: Final = 64
 
 

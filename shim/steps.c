@@ -4,7 +4,7 @@
  * object; whatever is rarer (waits, effects, work that becomes due, calls without implementation) goes through the
  * session's methods. */
 
-static PyObject *name_now, *name_due;
+static PyObject *name_begin, *name_now, *name_due;
 
 /* The parts of a tuple, as new references. -1 with a Python error if it is none of that length. */
 static int take_parts(PyObject *parts, PyObject **fields[], Py_ssize_t count)
@@ -33,6 +33,7 @@ static int attach(void)
     }
     if (status != 0)
         detach();
+    name_begin = PyUnicode_InternFromString("begin");
     name_now = PyUnicode_InternFromString("now");
     name_due = PyUnicode_InternFromString("due");
     session.due = 0;
@@ -187,7 +188,8 @@ static int begin_step(PyObject *time, int64_t now)
 {
     if (now < session.due)
         return PyObject_SetAttr(session.machine, name_now, time);
-    PyObject *done = PyObject_CallMethod(session.machine, "begin", "O", time);
+    PyObject *values[] = { NULL, session.machine, time }; /* [0] is vectorcall's to use */
+    PyObject *done = PyObject_VectorcallMethod(name_begin, values + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
@@ -217,7 +219,7 @@ static int end_step(void)
         return -1;
     session.due = PyLong_AsLongLong(due);
     Py_DECREF(due);
-    if (session.armed || session.due == INT64_C(1) << 62) /* schedule.FAR: nothing will become due */
+    if (session.armed || session.due == INT64_C(1) << 61) /* schedule.FAR: nothing will become due */
         return 0;
     session.armed = 1;
     if ((done = PyObject_CallNoArgs(session.arm)) == NULL)
