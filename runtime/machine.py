@@ -24,6 +24,7 @@ from cannery.runtime.notifies import Notify
 from cannery.runtime.objects import Context, Device, Event, Process, Stream, Thread
 from cannery.runtime.ports import HostPort
 from cannery.runtime.products import profile
+from cannery.runtime.reach import Hold, hold
 from cannery.runtime.schedule import FAR
 from cannery.runtime.schedule_serial import make_schedule
 from cannery.runtime.settings import Settings
@@ -43,10 +44,12 @@ class Wait:
 
     It waits for ``targets``, for ``until`` to say yes, and for the release of the snapshot lock where ``unlocking``;
     then ``resume`` gives the reply. ``deadline`` (monotonic ns) limits it, and ``expired`` is the refusal that its end
-    by the limit means.
+    by the limit means. ``held``: why it could not end when it was asked last.
     """
 
-    __slots__ = ("deadline", "expired", "function", "reply", "resume", "targets", "thread", "unlocking", "until")
+    __slots__ = (
+        "deadline", "expired", "function", "held", "reply", "resume", "targets", "thread", "unlocking", "until",
+    )  # fmt: skip
 
     def __init__(self, thread: int, function: str, targets: Sequence[Task], resume: Callable[[], Reply]) -> None:
         self.thread = thread
@@ -54,6 +57,7 @@ class Wait:
         self.targets = targets
         self.resume = resume
         self.unlocking = False
+        self.held: Hold | None = None
         self.until: Callable[[], bool] | None = None
         self.deadline: int | None = None
         self.expired: Refused | None = None
@@ -127,6 +131,7 @@ class Machine:
         if wait.reply is None:
             assert wait.expired is not None
             wait.reply = self.refuse(self.thread(wait.thread), wait.function, wait.expired)
+            wait.held = None
 
     def take_ended(self) -> list[Wait]:
         """End the present step: the waits that ended in it, in the order in which they began, and no wait twice."""
@@ -135,6 +140,8 @@ class Machine:
         while moved:
             moved = False
             for wait in list(self.waits):
+                if wait.held is not None and wait.held.lasts():
+                    continue
                 self._settle(wait)
                 if wait.reply is not None:
                     self.waits.remove(wait)
@@ -271,6 +278,7 @@ class Machine:
 
     def _settle(self, wait: Wait) -> None:
         """End a wait if it can end; one that begins to wait for something else goes on."""
+        wait.held = None
         while (
             wait.reply is None
             and not (wait.unlocking and self.locked)
@@ -288,6 +296,8 @@ class Machine:
                     setattr(wait, slot, getattr(reply, slot))
             else:
                 wait.reply = reply
+        if wait.reply is None:
+            wait.held = hold(wait.targets)
 
     # What handlers use.
 

@@ -7,6 +7,7 @@ from typing import Any
 from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import Errand
 from cannery.runtime.machine import Machine, Wait
+from cannery.runtime.reach import reachable
 from cannery.runtime.settings import Settings
 
 DEVICE_BASE = 0x2000_0000_0000
@@ -126,6 +127,13 @@ class FakeHost:
         return self.ids.get(ordinal, ident(ordinal)), self.worker_threads.get(ordinal, 0)
 
 
+def check_holds(machine: Machine) -> None:
+    """Waits that are passed over because something holds them could indeed not end."""
+    for wait in machine.waits:
+        if wait.held is not None and wait.held.lasts():
+            assert not all(target.done or reachable(target) for target in wait.targets), wait.function
+
+
 class Driver:
     """Drives a machine: each call is one step, a microsecond after the one before."""
 
@@ -186,6 +194,7 @@ class Driver:
         self._end()
 
     def _end(self) -> None:
+        check_holds(self.machine)
         self.ended += self.machine.take_ended()
         self.errands += self.machine.take_errands()
         self.dismissed += self.machine.take_dismissed()

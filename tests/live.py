@@ -39,7 +39,7 @@ from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.machine import Machine, Wait
 from cannery.runtime.settings import Settings
-from tests.fakes import ident
+from tests.fakes import check_holds, ident
 
 DEVICE_BASE = 0x2000_0000_0000
 HOST_BASE = 0x5000_0000_0000
@@ -329,6 +329,7 @@ class Live:
     def _end(self, record: Callable[[tuple[Effect, ...]], Record], thread: int = 0, reply: Any = None) -> None:
         """The end of a step, and of what it brought about: ``reply`` to the open call of ``thread``, ends of waits,
         errands. What ending waits moved belongs to the effects of the step."""
+        check_holds(self.machine)
         ended = self.machine.take_ended() if self.machine.waits else []
         effects, self.host.effects = tuple(self.host.effects), []
         self._add(record(effects))
