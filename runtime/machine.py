@@ -14,7 +14,7 @@ from cannery.runtime.behaviours import behaviour
 from cannery.runtime.calls import table
 from cannery.runtime.errors import Again, Message, Refused, no_context
 from cannery.runtime.exceptions import Exceptions
-from cannery.runtime.graphs import Graph
+from cannery.runtime.graphs import Graph, Kept
 from cannery.runtime.handles import handle_of
 from cannery.runtime.host_functions import Reports, Worker
 from cannery.runtime.invoke import Errand, Invoke
@@ -89,6 +89,7 @@ class Machine:
         self.notifies: dict[int, Notify] = {}
         self.graphs: dict[int, Graph] = {}
         self.groups: dict[int, TaskGroup] = {}
+        self.kept: dict[int, Kept] = {}
         self.graph_count = 0
         self.captures: list[Graph] = []
         self.waits: list[Wait] = []

@@ -246,6 +246,7 @@ ALL = {
     "devices": scenarios_streams.devices,
     "notifies": scenarios_notifies.notifies,
     "captures": scenarios_graphs.captures,
+    "graph_tasks": scenarios_graphs.graph_tasks,
     "captures_that_fail": scenarios_graphs.captures_that_fail,
     "built_by_hand": scenarios_graphs.built_by_hand,
     **scenarios_memory.ALL,

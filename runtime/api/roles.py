@@ -27,6 +27,7 @@ HANDLES: Final = {
     "model": "aclmdlRI",
     "exception": "const aclrtExceptionInfo *",
     "task group": "aclrtTaskGrp",
+    "model task": "aclmdlRITask",
     "physical memory": "aclrtDrvMemHandle",
     "memory pool": "aclrtMemPool",
 }
