@@ -34,14 +34,9 @@ def select(machine: "Machine", thread: Thread, device: Device) -> Context:
 
 def release(machine: "Machine", thread: Thread, device: Device) -> None:
     """The count of a device reached zero: its primary context ends, and the calling thread loses its current context,
-    unless that was made explicitly (semantics.md 4, observed).
-
-    Raises:
-        Again: see :func:`join`.
-    """
+    unless that was made explicitly (semantics.md 4, observed)."""
     context = device.primary
     assert context is not None
-    join(machine, thread, context)
     device.selected = 0
     device.primary = None
     current = thread.context

@@ -27,6 +27,7 @@ from cannery.runtime.products import profile
 from cannery.runtime.schedule import FAR
 from cannery.runtime.schedule_serial import make_schedule
 from cannery.runtime.settings import Settings
+from cannery.runtime.state_callbacks import StateCallbacks
 from cannery.runtime.tasks import Task
 from cannery.runtime.visible import visible_devices
 
@@ -66,7 +67,8 @@ class Machine:
 
     ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
     ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give. ``reports`` has the threads that
-    streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once.
+    streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once. ``told``:
+    functions that are told of streams and devices.
     """
 
     def __init__(self, settings: Settings, port: HostPort) -> None:
@@ -95,6 +97,7 @@ class Machine:
         self.waits: list[Wait] = []
         self.reports: dict[int, Reports] = {}
         self.exceptions = Exceptions()
+        self.told = StateCallbacks()
         self.workers: dict[int, Worker] = {}
         self.last_worker = 0
         self.hosted = False
@@ -142,6 +145,11 @@ class Machine:
                     ended.append(wait)
                     moved = True
         return ended
+
+    def settle(self) -> None:
+        """End now what waits for what has just happened, before the call that did it undoes some of that."""
+        for wait in list(self.waits):
+            self._settle(wait)
 
     def returned(self, thread: Thread, value: int) -> Reply:
         """A step: the function that the thread ran for its innermost call returned ``value`` (0 for a void one). The

@@ -244,6 +244,7 @@ ALL = {
     "events": scenarios_streams.events,
     "streams": scenarios_streams.streams,
     "devices": scenarios_streams.devices,
+    "told": scenarios_streams.told,
     "notifies": scenarios_notifies.notifies,
     "captures": scenarios_graphs.captures,
     "graph_tasks": scenarios_graphs.graph_tasks,

@@ -3,7 +3,7 @@
 from typing import Final
 
 from cannery.runtime.api.declare import BLOCKS, CONTEXT, call
-from cannery.runtime.api.roles import FunctionPointer, Handle, Scalar, ThreadId, UserData
+from cannery.runtime.api.roles import CString, FunctionPointer, Handle, Scalar, ThreadId, UserData
 
 CALLBACKS: Final = (
     # A launch waits while its stream is full, the end of a subscription for blocking functions. Without a context only
@@ -29,6 +29,23 @@ CALLBACKS: Final = (
         stream=Handle("stream"),
         fn=FunctionPointer(),
         args=UserData(),
+    ),
+    # What they register is run on the thread whose call it is.
+    *(
+        call(name)(
+            regName=CString(),
+            callback=FunctionPointer(),
+            args=UserData(),
+        )
+        for name in (
+            "aclrtRegStreamStateCallback",
+            "aclrtRegDeviceStateCallback",
+            "aclrtSetDeviceTaskAbortCallback",
+        )
+    ),
+    call("aclrtDeviceTaskAbort", BLOCKS)(
+        deviceId=Scalar("int32_t"),
+        timeout=Scalar("uint32_t"),
     ),
     # What exception callbacks are given is an object of ours.
     call("aclrtSetExceptionInfoCallback")(
