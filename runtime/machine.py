@@ -12,6 +12,7 @@ from typing import Any, Final
 from cannery.runtime import lifecycle
 from cannery.runtime.behaviours import behaviour
 from cannery.runtime.calls import table
+from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Again, Message, Refused, no_context
 from cannery.runtime.exceptions import Exceptions
 from cannery.runtime.graphs import Graph, Kept
@@ -89,6 +90,7 @@ class Machine:
         self.streams: dict[int, Stream] = {}
         self.events: dict[int, Event] = {}
         self.notifies: dict[int, Notify] = {}
+        self.counting: dict[int, CountingNotify] = {}
         self.graphs: dict[int, Graph] = {}
         self.groups: dict[int, TaskGroup] = {}
         self.kept: dict[int, Kept] = {}

@@ -246,6 +246,7 @@ ALL = {
     "devices": scenarios_streams.devices,
     "told": scenarios_streams.told,
     "notifies": scenarios_notifies.notifies,
+    "counting": scenarios_notifies.counting,
     "captures": scenarios_graphs.captures,
     "graph_tasks": scenarios_graphs.graph_tasks,
     "captures_that_fail": scenarios_graphs.captures_that_fail,

@@ -24,6 +24,7 @@ HANDLES: Final = {
     "stream": "aclrtStream",
     "event": "aclrtEvent",
     "notify": "aclrtNotify",
+    "counting notify": "aclrtCntNotify",
     "model": "aclmdlRI",
     "exception": "const aclrtExceptionInfo *",
     "task group": "aclrtTaskGrp",

@@ -42,16 +42,12 @@ def _register(callbacks: Callbacks, name: bytes | None, function: int, data: int
 
 
 @call("aclrtRegStreamStateCallback")
-def reg_stream_state_callback(
-    machine: "Machine", thread: Thread, name: bytes | None, function: int, data: int
-) -> int:
+def reg_stream_state_callback(machine: "Machine", thread: Thread, name: bytes | None, function: int, data: int) -> int:
     return _register(machine.told.streams, name, function, data)
 
 
 @call("aclrtRegDeviceStateCallback")
-def reg_device_state_callback(
-    machine: "Machine", thread: Thread, name: bytes | None, function: int, data: int
-) -> int:
+def reg_device_state_callback(machine: "Machine", thread: Thread, name: bytes | None, function: int, data: int) -> int:
     return _register(machine.told.devices, name, function, data)
 
 
