@@ -212,6 +212,8 @@ def exceptions() -> Live:
     for _ in range(3):
         for what in ("TaskId", "StreamId", "DeviceId", "ErrorCode"):
             live.call(f"aclrtGet{what}FromExceptionInfo", info, thread=2)
+        live.call("aclrtGetArgsFromExceptionInfo", info, OUT, OUT, thread=2)
+        live.call("aclrtGetFuncHandleFromExceptionInfo", info, OUT, thread=2)
         live.errand_done(1)
     live.call("aclrtGetErrorCodeFromExceptionInfo", info)  # not any longer
     live.ok("aclrtSetExceptionInfoCallback", 0)

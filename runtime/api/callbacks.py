@@ -3,7 +3,17 @@
 from typing import Final
 
 from cannery.runtime.api.declare import BLOCKS, CONTEXT, call
-from cannery.runtime.api.roles import CString, FunctionPointer, Handle, Scalar, ThreadId, UserData
+from cannery.runtime.api.roles import (
+    AddressOut,
+    CString,
+    FunctionPointer,
+    Handle,
+    HandleOut,
+    OutScalar,
+    Scalar,
+    ThreadId,
+    UserData,
+)
 
 CALLBACKS: Final = (
     # A launch waits while its stream is full, the end of a subscription for blocking functions. Without a context only
@@ -68,5 +78,14 @@ CALLBACKS: Final = (
     ),
     call("aclrtGetErrorCodeFromExceptionInfo")(
         info=Handle("exception"),
+    ),
+    call("aclrtGetArgsFromExceptionInfo")(
+        info=Handle("exception"),
+        devArgsPtr=AddressOut("device"),
+        devArgsLen=OutScalar("uint32_t"),
+    ),
+    call("aclrtGetFuncHandleFromExceptionInfo")(
+        info=Handle("exception"),
+        func=HandleOut("function"),
     ),
 )
