@@ -11,6 +11,7 @@ one before it has ended, since streams are first in, first out (our choice: docu
 not say what overlapping runs of one instance do).
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cannery.runtime.errors import (
@@ -59,12 +60,26 @@ class ExternalWait(EventWait):
         return made
 
 
+class Kept:
+    """A task of an instance that the program has a handle of. ``number``: its place in the instance."""
+
+    __slots__ = ("graph", "handle", "number", "task")
+
+    def __init__(self, handle: int, graph: "Graph", task: Task, number: int) -> None:
+        self.handle = handle
+        self.graph = graph
+        self.task = task
+        self.number = number
+
+
 class Graph:
     """A model instance. ``by_hand``: built by hand, else captured; ``built``: it can be executed.
 
     ``tasks`` are in the order of submission, each with the stream that will run it; ``end`` is the record that ends a
     run. ``streams`` belong to it, newest first; ``heads`` of them begin with a run. ``runs`` are those not over.
-    ``callbacks``: functions to run when it is destroyed, with their arguments.
+    ``callbacks``: functions to run when it is destroyed, with their arguments. ``kept``: the tasks that have handles;
+    ``changed``: what runs instead of a task, None if it is left out; ``updating``: that became different, and
+    aclmdlRIUpdate was not called since.
 
     Of a capture that is open: ``mode`` and the ordinal of its ``thread``; its ``lanes``, that where it began first;
     ``events`` with a record in it; ``external``, which way events cross its border; ``grouping``, the lane with an open
@@ -72,8 +87,9 @@ class Graph:
     """
 
     __slots__ = (
-        "broken", "built", "by_hand", "callbacks", "context", "end", "events", "external", "grouping", "groups",
-        "handle", "heads", "interrupted", "lanes", "mode", "name", "number", "runs", "streams", "tasks", "thread",
+        "broken", "built", "by_hand", "callbacks", "changed", "context", "end", "events", "external", "grouping",
+        "groups", "handle", "heads", "interrupted", "kept", "lanes", "mode", "name", "number", "runs", "streams",
+        "tasks", "thread", "updating",
     )  # fmt: skip
 
     def __init__(self, machine: "Machine", context: Context, by_hand: bool) -> None:
@@ -91,6 +107,9 @@ class Graph:
         self.runs: list[Run] = []
         self.callbacks: dict[int, int] = {}
         self.groups: list[TaskGroup] = []
+        self.kept: dict[Task, Kept] = {}
+        self.changed: dict[Task, Task | None] = {}
+        self.updating = False
         self.mode = 0
         self.thread = 0
         self.lanes: list[CaptureLane] = []
@@ -105,6 +124,21 @@ class Graph:
     @property
     def capturing(self) -> bool:
         return bool(self.lanes)
+
+    def keep(self, machine: "Machine", task: Task, number: int) -> Kept:
+        """The handle of a task, which it has from the first time on that somebody asks."""
+        kept = self.kept.get(task)
+        if kept is None:
+            kept = self.kept[task] = Kept(machine.new_handle(), self, task, number)
+            machine.kept[kept.handle] = kept
+        return kept
+
+    def forget(self, machine: "Machine", tasks: Iterable[Task]) -> None:
+        """The handles of these tasks are no longer valid."""
+        for task in tasks:
+            kept = self.kept.pop(task, None)
+            if kept is not None:
+                del machine.kept[kept.handle]
 
     def new_stream(self, machine: "Machine") -> Stream:
         """A stream for the instance itself, which counts like others (reference documents, aclmdlRICaptureBegin).
@@ -225,7 +259,10 @@ def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
         queue(gate)
     records: dict[Record, Record] = {}
     for task in graph.tasks:
-        made = task.again(machine, records)
+        now = graph.changed.get(task, task)
+        if now is not task and isinstance(task, Record):
+            records[task] = _never(run)
+        made = None if now is None else now.again(machine, records)
         if made is not None:
             made.stream = task.stream
             run.tasks.append(made)
@@ -237,7 +274,8 @@ def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
 
 
 def _never(run: Run) -> Record:
-    """The end of a run whose end was bound to a stream that does not run: only aclmdlRIAbort gets there."""
+    """What never happens in a run: its end, if that is on a stream that does not run, and records that are left out.
+    Only aclmdlRIAbort gets there."""
     end = record_of_no_event(0)
     end.number = 0
     end.done = False
@@ -273,6 +311,7 @@ def close(machine: "Machine", graph: Graph) -> None:
             del machine.streams[stream.handle]
             stream.id.give_back()
     graph.streams = []
+    graph.forget(machine, [*graph.kept])
     for group in graph.groups:
         machine.groups.pop(group.handle, None)
     del machine.graphs[graph.handle], graph.context.graphs[graph.handle]

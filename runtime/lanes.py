@@ -16,7 +16,7 @@ from cannery.runtime.tasks import Record, Task
 if TYPE_CHECKING:
     from cannery.runtime.graphs import Graph
     from cannery.runtime.machine import Machine
-    from cannery.runtime.objects import Stream
+    from cannery.runtime.objects import Event, Stream
 
 RESERVED: Final = 8  # tasks of a captured stream that are kept for the runtime's own (our number)
 
@@ -189,8 +189,9 @@ def not_grouped(task: Task) -> Refused:
 class CapturedRecord(Record):
     """A record in a capture. ``waited``: a stream waits for it; ``joins``: the stream where the capture began does."""
 
-    __slots__ = ("joins", "waited")
+    __slots__ = ("event", "joins", "waited")
 
+    event: "Event"
     joins: bool
     waited: bool
 

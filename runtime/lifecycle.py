@@ -6,7 +6,7 @@ brings the count to zero; contexts made explicitly live until they are destroyed
 
 from typing import TYPE_CHECKING
 
-from cannery.runtime import graphs, host_functions, notifies
+from cannery.runtime import counting, graphs, host_functions, notifies
 from cannery.runtime.errors import ACL_ERROR_RT_NO_STREAM_RESOURCE, Again, Refused
 from cannery.runtime.ids import HardwareId
 from cannery.runtime.objects import Context, Device, Event, Stream, Thread
@@ -34,14 +34,9 @@ def select(machine: "Machine", thread: Thread, device: Device) -> Context:
 
 def release(machine: "Machine", thread: Thread, device: Device) -> None:
     """The count of a device reached zero: its primary context ends, and the calling thread loses its current context,
-    unless that was made explicitly (semantics.md 4, observed).
-
-    Raises:
-        Again: see :func:`join`.
-    """
+    unless that was made explicitly (semantics.md 4, observed)."""
     context = device.primary
     assert context is not None
-    join(machine, thread, context)
     device.selected = 0
     device.primary = None
     current = thread.context
@@ -104,6 +99,8 @@ def close_device(machine: "Machine", device: Device) -> None:
         close_event(machine, event)
     for notify in [*device.notifies.values()]:
         notifies.close(machine, notify)
+    for counter in [*device.counting.values()]:
+        counting.close(machine, counter)
     device.peers.clear()
     device.core_limits.clear()
     machine.memory.clear(device)

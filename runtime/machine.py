@@ -12,9 +12,10 @@ from typing import Any, Final
 from cannery.runtime import lifecycle
 from cannery.runtime.behaviours import behaviour
 from cannery.runtime.calls import table
+from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Again, Message, Refused, no_context
 from cannery.runtime.exceptions import Exceptions
-from cannery.runtime.graphs import Graph
+from cannery.runtime.graphs import Graph, Kept
 from cannery.runtime.handles import handle_of
 from cannery.runtime.host_functions import Reports, Worker
 from cannery.runtime.invoke import Errand, Invoke
@@ -28,6 +29,7 @@ from cannery.runtime.reach import Hold, hold
 from cannery.runtime.schedule import FAR
 from cannery.runtime.schedule_serial import make_schedule
 from cannery.runtime.settings import Settings
+from cannery.runtime.state_callbacks import StateCallbacks
 from cannery.runtime.tasks import Task
 from cannery.runtime.visible import visible_devices
 
@@ -70,7 +72,8 @@ class Machine:
 
     ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
     ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give. ``reports`` has the threads that
-    streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once.
+    streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once. ``told``:
+    functions that are told of streams and devices.
     """
 
     def __init__(self, settings: Settings, port: HostPort) -> None:
@@ -91,13 +94,16 @@ class Machine:
         self.streams: dict[int, Stream] = {}
         self.events: dict[int, Event] = {}
         self.notifies: dict[int, Notify] = {}
+        self.counting: dict[int, CountingNotify] = {}
         self.graphs: dict[int, Graph] = {}
         self.groups: dict[int, TaskGroup] = {}
+        self.kept: dict[int, Kept] = {}
         self.graph_count = 0
         self.captures: list[Graph] = []
         self.waits: list[Wait] = []
         self.reports: dict[int, Reports] = {}
         self.exceptions = Exceptions()
+        self.told = StateCallbacks()
         self.workers: dict[int, Worker] = {}
         self.last_worker = 0
         self.hosted = False
@@ -148,6 +154,11 @@ class Machine:
                     ended.append(wait)
                     moved = True
         return ended
+
+    def settle(self) -> None:
+        """End now what waits for what has just happened, before the call that did it undoes some of that."""
+        for wait in list(self.waits):
+            self._settle(wait)
 
     def returned(self, thread: Thread, value: int) -> Reply:
         """A step: the function that the thread ran for its innermost call returned ``value`` (0 for a void one). The

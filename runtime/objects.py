@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Message, Refused
 from cannery.runtime.ids import HardwareId, IdPool
 from cannery.runtime.notifies import Notify, Numbers
@@ -89,14 +90,14 @@ class Device:
     """A device that the process sees: ``index`` is its own id, ``user`` what it is called.
 
     ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
-    Events, notifies and memory belong to the device and go when it is closed. ``stream_ids``, ``event_ids`` and
-    ``notify_numbers`` are what it has of them. ``peers``: the indices of devices whose memory it may reach.
-    ``core_limits``: how many cores of a kind the process may use, where it set that.
+    Events, notifies and memory belong to the device and go when it is closed. ``stream_ids``, ``event_ids``,
+    ``notify_numbers`` and ``counting_numbers`` are what it has of them. ``peers``: the indices of devices whose
+    memory it may reach. ``core_limits``: how many cores of a kind the process may use, where it set that.
     """
 
     __slots__ = (
-        "contexts", "core_limits", "event_ids", "events", "index", "notifies", "notify_numbers", "peers",
-        "primary", "selected", "stream_ids", "user",
+        "contexts", "core_limits", "counting", "counting_numbers", "event_ids", "events", "index", "notifies",
+        "notify_numbers", "peers", "primary", "selected", "stream_ids", "user",
     )  # fmt: skip
 
     def __init__(self, index: int, user: int, streams: int, events: int) -> None:
@@ -108,10 +109,12 @@ class Device:
         self.stream_ids = IdPool(streams)
         self.event_ids = IdPool(events)
         self.notify_numbers = Numbers()
+        self.counting_numbers = Numbers()
         self.peers: set[int] = set()
         self.core_limits: dict[int, int] = {}
         self.events: dict[int, Event] = {}
         self.notifies: dict[int, Notify] = {}
+        self.counting: dict[int, CountingNotify] = {}
 
 
 class Context:

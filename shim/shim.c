@@ -244,6 +244,12 @@ static uint64_t run_function(const struct cannery_invoke *invoke)
     case CANNERY_I32_I32_I32_U32_PTR:
         return (uint64_t)(int64_t)((int32_t (*)(int32_t, int32_t, uint32_t, void *))function)(
             (int32_t)args[0], (int32_t)args[1], (uint32_t)args[2], pointers[3]);
+    case CANNERY_VOID_PTR_I32_PTR:
+        ((void (*)(void *, int32_t, void *))function)(pointers[0], (int32_t)args[1], pointers[2]);
+        return 0;
+    case CANNERY_VOID_I32_I32_PTR:
+        ((void (*)(int32_t, int32_t, void *))function)((int32_t)args[0], (int32_t)args[1], pointers[2]);
+        return 0;
     case CANNERY_NO_FUNCTION: break;
     }
     return 0;

@@ -125,7 +125,7 @@ struct cannery_thread; /* shim.c */
 /* A function of the program that is to be run, outside the engine. docs/architecture.md lists the signatures. */
 enum cannery_signature {
     CANNERY_NO_FUNCTION, CANNERY_VOID_PTR, CANNERY_U32_I32_PTR, CANNERY_PTR_PTR_SIZE, CANNERY_VOID_PTR_PTR,
-    CANNERY_I32_I32_I32_U32_PTR
+    CANNERY_I32_I32_I32_U32_PTR, CANNERY_VOID_PTR_I32_PTR, CANNERY_VOID_I32_I32_PTR
 };
 
 struct cannery_invoke {

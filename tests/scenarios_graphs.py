@@ -54,6 +54,37 @@ def captures() -> Live:
     return live
 
 
+def graph_tasks() -> Live:
+    """What tasks an instance has; one becomes another, one is left out."""
+    live = _selected()
+    stream, value = live.create("aclrtCreateStream"), live.create("aclrtMalloc", KILOBYTE, 0)
+    event = live.create("aclrtCreateEventExWithFlag", SYNC)
+    live.ok("aclmdlRICaptureBegin", stream, RELAXED)
+    live.ok("aclrtValueWrite", value, 1, 0, stream)
+    live.ok("aclrtRecordEvent", event, stream)
+    live.ok("aclrtValueWrite", value + 8, 2, 0, stream)
+    model = live.call("aclmdlRICaptureEnd", stream, OUT)[1]
+    live.ok("aclmdlRIDebugPrint", model)
+    inner = live.call("aclmdlRIGetStreams", model, OUT, 4)[1][0]
+    count = live.call("aclmdlRIGetTasksByStream", inner, 0, 0)[2]
+    tasks = live.call("aclmdlRIGetTasksByStream", inner, OUT, count)[1]
+    for task in tasks:
+        live.ok("aclmdlRITaskGetType", task, OUT)
+        live.ok("aclmdlRITaskGetSeqId", task, OUT)
+        live.call("aclmdlRITaskGetParams", task, OUT)
+    written = (5).to_bytes(72, "little") + (value + 16).to_bytes(8, "little") + (3).to_bytes(120, "little")
+    live.ok("aclmdlRITaskSetParams", tasks[0], written)
+    live.ok("aclmdlRITaskDisable", tasks[2])
+    live.call("aclmdlRIExecuteAsync", model, stream)
+    live.ok("aclmdlRIUpdate", model)
+    live.ok("aclmdlRIExecuteAsync", model, stream)
+    live.ok("aclrtSynchronizeStream", stream)
+    live.ok("aclrtMemcpy", live.create("aclrtMallocHost", 32), 24, value, 24, 2)
+    live.ok("aclmdlRIDestroy", model)
+    live.call("aclmdlRITaskGetType", tasks[0], OUT)
+    return live
+
+
 def captures_that_fail() -> Live:
     """Modes, what breaks a capture, task groups."""
     live = _selected()

@@ -59,7 +59,8 @@ def test_a_refused_call_changes_nothing(program: list[tuple[tuple[str, tuple[Any
         blocks: dict[int, Any] = {}
         for place, param in enumerate(MODEL[name].params):
             if isinstance(param.role, roles.CString) or (isinstance(param.role, roles.Buffer) and gives(param.role)):
-                decoded[place] = None if isinstance(arguments[place], int) else str(arguments[place]).encode()
+                text = None if isinstance(arguments[place], int) else str(arguments[place]).encode()
+                decoded[place] = text.ljust(200, b"\0") if text and param.name == "params" else text
             elif is_block(param):
                 numbers = dict(zip((one.name for one in MODEL[name].params), decoded, strict=True))
                 blocks[place] = block(param, numbers, decoded[place]) if decoded[place] else None

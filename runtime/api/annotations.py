@@ -51,7 +51,7 @@ ANNOTATIONS: Final = (
     call("aclrtGetLastError")(
         level=Scalar("aclrtLastErrLevel"),
     ),
-    call("aclrtCreateContext")(
+    call("aclrtCreateContext", BLOCKS)(
         context=CreatedHandle("context"),
         deviceId=Scalar("int32_t"),
     ),

@@ -19,6 +19,8 @@ from cannery.runtime.api.roles import (
     UserData,
 )
 
+_TASK: Final = Handle("model task")
+
 GRAPHS: Final = (
     call("aclmdlRICaptureBegin", CONTEXT)(
         stream=Handle("stream"),
@@ -117,5 +119,35 @@ GRAPHS: Final = (
         modelRI=Handle("model"),
         streams=Array(Handle("stream"), "numStreams", OUT),
         numStreams=InOutScalar("uint32_t"),
+    ),
+    call("aclmdlRIGetTasksByStream")(
+        stream=Handle("stream"),
+        tasks=Array(_TASK, "numTasks", OUT),
+        numTasks=InOutScalar("uint32_t"),
+    ),
+    call("aclmdlRITaskGetType")(
+        task=_TASK,
+        type=OutScalar("aclmdlRITaskType"),
+    ),
+    call("aclmdlRITaskGetSeqId")(
+        task=_TASK,
+        id=OutScalar("uint32_t"),
+    ),
+    call("aclmdlRITaskGetParams")(
+        task=_TASK,
+        params=Buffer("200", OUT),
+    ),
+    call("aclmdlRITaskSetParams")(
+        task=_TASK,
+        params=Buffer("200"),
+    ),
+    call("aclmdlRITaskDisable")(
+        task=_TASK,
+    ),
+    call("aclmdlRIUpdate")(
+        modelRI=Handle("model"),
+    ),
+    call("aclmdlRIDebugPrint", CONTEXT)(
+        modelRI=Handle("model"),
     ),
 )

@@ -24,9 +24,12 @@ HANDLES: Final = {
     "stream": "aclrtStream",
     "event": "aclrtEvent",
     "notify": "aclrtNotify",
+    "counting notify": "aclrtCntNotify",
     "model": "aclmdlRI",
     "exception": "const aclrtExceptionInfo *",
+    "function": "aclrtFuncHandle",
     "task group": "aclrtTaskGrp",
+    "model task": "aclmdlRITask",
     "physical memory": "aclrtDrvMemHandle",
     "memory pool": "aclrtMemPool",
 }

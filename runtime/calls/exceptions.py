@@ -1,6 +1,6 @@
 """Exception callbacks: what the program is told of a task that failed."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import Refused, invalid, null, out_of_range
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 NO_INFORMATION: Final = 0xFFFF_FFFF
 """What the getters answer that have no number to tell (reference implementation)."""
+NO_ARGUMENTS: Final = -1
+"""The same as an aclError."""
 
 
 def _check_callback(callback: int) -> None:
@@ -81,3 +83,28 @@ def get_device_id(machine: "Machine", thread: Thread, info: int) -> int:
 def get_error_code(machine: "Machine", thread: Thread, info: int) -> int:
     failed = _failed(machine, thread, "aclrtGetErrorCodeFromExceptionInfo", info)
     return NO_INFORMATION if failed is None else failed.code
+
+
+@call("aclrtGetArgsFromExceptionInfo")
+def get_args(machine: "Machine", thread: Thread, info: int, out_address: int, out_size: int) -> Any:
+    """Only kernels have arguments, and there are none of those yet."""
+    failed = _failed(machine, thread, "aclrtGetArgsFromExceptionInfo", info)
+    if failed is None:
+        return NO_ARGUMENTS
+    for name, out in (("devArgsPtr", out_address), ("devArgsLen", out_size)):
+        if not out:
+            raise null(name)
+    machine.refuse(thread, "aclrtGetArgsFromExceptionInfo", invalid("the task {} is no kernel", failed.task))
+    return NO_ARGUMENTS
+
+
+@call("aclrtGetFuncHandleFromExceptionInfo")
+def get_func_handle(machine: "Machine", thread: Thread, info: int, out: int) -> Any:
+    """As :func:`get_args`; null is written (reference implementation)."""
+    failed = _failed(machine, thread, "aclrtGetFuncHandleFromExceptionInfo", info)
+    if failed is None:
+        return NO_ARGUMENTS
+    if not out:
+        raise null("func")
+    refused = out_of_range("the task {} is no kernel", failed.task)
+    return machine.refuse(thread, "aclrtGetFuncHandleFromExceptionInfo", refused), 0

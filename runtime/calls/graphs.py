@@ -74,6 +74,12 @@ def _check_ready(graph: Graph) -> None:
             "the model instance {:#x} is still being built; call aclmdlRIBuildEnd first",
             graph.handle,
         )
+    if graph.updating:
+        raise Refused(
+            ACL_ERROR_RT_MODEL_EXECUTE,
+            "tasks of the model instance {:#x} were changed; call aclmdlRIUpdate first",
+            graph.handle,
+        )
 
 
 def _captured(graph: Graph) -> Refused:
