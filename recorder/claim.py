@@ -101,7 +101,7 @@ def read_bundle_sheet(path: str) -> dict[str, Any]:
         os.close(descriptor)
     sheet, end = unpack_sheet(data, format.BUNDLE)
     if end != len(data):
-        raise DamagedTrace(format.BUNDLE, end, "bytes after the end of the sheet")
+        raise DamagedTrace(format.BUNDLE, end, "bytes after its end")
     if sheet.get("magic") != format.MAGIC:
         raise NotABundle(f"{path} is not a Cannery bundle")
     return sheet

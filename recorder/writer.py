@@ -179,7 +179,7 @@ class StreamWriter:
             return
         self.stopped = reason
         if self._window is not None:
-            last = self.pack((format.STOPPED, reason.encode()[:48].decode(errors="ignore")))
+            last = self.pack((format.STOPPED, reason.encode()[: format.MAX_REASON].decode(errors="ignore")))
             self.room += format.WINDOW_RESERVE
             self._put(last)
         self.close()

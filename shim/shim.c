@@ -27,7 +27,7 @@ struct inflight {
     uint32_t function; /* index + 1; 0: none */
     uint32_t thread;
     uint64_t args[INFLIGHT_ARGS];
-    uint64_t time; /* not known: reading the clock would cost a tenth of a call */
+    uint64_t check; /* exclusive or of the words before it */
 };
 _Static_assert(sizeof(struct inflight) == 64, "slot of the inflight file");
 
@@ -178,8 +178,16 @@ static struct inflight *note_inflight(const struct cannery_thread *thread, unsig
     if (slot == NULL)
         return NULL;
     unsigned nargs = cannery_functions[index].nargs;
+    uint64_t check = (index + 1) | (uint64_t)thread->ordinal << 32;
+    __atomic_store_n(&slot->function, 0, __ATOMIC_RELAXED); /* a call inside of another takes its slot */
+    atomic_signal_fence(memory_order_seq_cst); /* enough against being killed in between */
     slot->thread = thread->ordinal;
-    memcpy(slot->args, args, (nargs < INFLIGHT_ARGS ? nargs : INFLIGHT_ARGS) * sizeof *args);
+    for (unsigned i = 0; i < INFLIGHT_ARGS; i++) {
+        uint64_t arg = i < nargs ? args[i] : 0;
+        slot->args[i] = arg;
+        check ^= arg;
+    }
+    slot->check = check;
     __atomic_store_n(&slot->function, index + 1, __ATOMIC_RELEASE);
     return slot;
 }

@@ -90,7 +90,7 @@ class Recording:
         parts = [traces.count(calls, "call"), traces.count(threads, "thread")]
         if len(counts) > 1:
             parts.append(f"{len(counts)} processes")
-        parts.append(traces.size(sum(each.size for each in counts)))
+        parts.append(traces.size(traces.stored(self.path)))
         if open_streams:
             parts.append(f"{open_streams} still running")
         return f"{', '.join(parts)}, trace {self.shown}"

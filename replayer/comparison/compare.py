@@ -42,7 +42,8 @@ Progress = Callable[[int], None]
 
 
 class Comparison:
-    """``threads`` pairs the threads. ``progress`` is told how many calls of the first trace were read."""
+    """``threads`` pairs the threads. ``whole`` says which traces go to their process's end, as far as threads without
+    counterpart are concerned. ``progress`` is told how many calls of the first trace were read."""
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Comparison:
         shapes: Shapes,
         sides: tuple[Side, Side],
         threads: Sequence[tuple[int | None, int | None]],
+        whole: tuple[bool, bool],
         payloads: Payloads | None,
         findings: Findings,
         progress: Progress | None = None,
@@ -60,6 +62,7 @@ class Comparison:
         self.payloads = payloads
         self.shapes = shapes
         self._sides = sides
+        self._whole = whole
         self._progress = progress
         self._lanes = Lanes(threads, (sides[A].items(), sides[B].items()), self._inserted)
         self._planner = Planner(
@@ -282,7 +285,7 @@ class Comparison:
             self.identities.released(shape, *((call, None) if side == A else (None, call)))
         if self.payloads is not None:
             self.payloads.alone(side, call)
-        if not lane.plan and lane.paired and self._sides[1 - side].incomplete is not None:
+        if not lane.plan and self._unknown(1 - side, lane):
             lane.uncompared += 1
             return
         objects = self.identities.objects(side, shape, call)
@@ -298,6 +301,10 @@ class Comparison:
             self.findings.extend(finding, side, call, objects)
         if shape.creates:
             self.findings.created(finding, side, call)
+
+    def _unknown(self, side: int, lane: Lane) -> bool:
+        """Whether what that side has no more of may lie beyond the end of its trace."""
+        return self._sides[side].incomplete is not None if lane.paired else not self._whole[side]
 
     # Between calls
 

@@ -59,8 +59,7 @@ def command(context: click.Context, /, first: str, second: str, as_json: bool, j
         for path, bundle in ((first, a), (second, b)):
             if not bundle.processes:
                 found.notes.append(f"{path}: no runtime call was recorded")
-            for problem in bundle.problems:
-                click.echo(f"cannery: {path}: {problem}", err=True)
+            traces.report(bundle, path)
         if junit is not None:
             _write_junit(junit, found, (first, second))
         if as_json:

@@ -54,6 +54,8 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
             except ReplayError as error:
                 raise Failure(f"{trace}: {error}") from None
         status = max(_status(result) for result in results)
+        if traces.report(bundle, trace):
+            status = status or FAILED
         if as_json:
             traces.print_json({"trace": trace, "status": status, "processes": [result.to_json() for result in results]})
         else:

@@ -66,7 +66,6 @@ def command(context: click.Context, /, trace: str, process: int | None, bare: bo
 
     Exit status: 0 fine, 2 the trace could not be read, or not to its end: what can be read is printed first.
     """
-    damaged = False
     with traces.opened(trace) as bundle:
         wanted = _filter(bundle, **choice)
         streams = traces.processes(bundle, process)
@@ -78,9 +77,7 @@ def command(context: click.Context, /, trace: str, process: int | None, bare: bo
                 sys.stdout.write(line)
                 sys.stdout.write("\n")
         sys.stdout.flush()
-        for problem in [*bundle.problems, *(problem for stream in streams for problem in stream.problems)]:
-            click.echo(f"cannery: {trace}: {problem}", err=True)
-            damaged = damaged or not isinstance(problem, str)
+        damaged = traces.report(bundle, trace, *(problem for stream in streams for problem in stream.problems))
     context.exit(FAILED if damaged else 0)
 
 
@@ -149,7 +146,7 @@ def _lines(bundle: "Bundle", stream: "ProcessStream", wanted: Filter, bare: bool
         yield line
     if not wanted.chooses:
         state = "is in" if stream.alive else "had not returned when the process ended"
-        for line in unfinished.lines(printer, stream.inflight()):
+        for line in unfinished.lines(printer, stream.inflight(tolerant=True)):
             yield f"{state}: {line}"
 
 
