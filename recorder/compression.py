@@ -29,4 +29,6 @@ def decompress(frame: bytes, limit: int, path: str, offset: int = 0) -> bytes:
             frame, max_output_size=limit, allow_extra_data=False
         )
     except zstandard.ZstdError:
-        raise DamagedTrace(path, offset, "the compressed records cannot be read: bytes were altered or are missing") from None
+        raise DamagedTrace(
+            path, offset, "the compressed records cannot be read: bytes were altered or are missing"
+        ) from None

@@ -105,7 +105,7 @@ class DamagedTrace(TraceError):  # noqa: N818
         return type(self), (self.path, self.offset, self.what)
 
 
-class MissingFile(DamagedTrace):  # noqa: N818
+class MissingFile(DamagedTrace):
     """``path`` belongs to the trace and is not there."""
 
     def __init__(self, path: str, offset: int = 0, what: str = "is missing") -> None:

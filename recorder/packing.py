@@ -11,7 +11,7 @@ UNPACK_ERRORS: Final = (ValueError, TypeError, LookupError, RecursionError, msgp
 """What msgpack raises on bytes that are not well-formed (its FormatError, StackError and ExtraData are ValueErrors)."""
 
 
-class Malformed(ValueError):
+class Malformed(ValueError):  # noqa: N818
     """Well-formed bytes, but not what belongs there: the text says so in words for people."""
 
 

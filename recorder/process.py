@@ -195,7 +195,7 @@ class ProcessStream:
 
     def damage_beside(self) -> list[DamagedTrace]:
         """What is damaged beside the records: how the process ended, which calls were in flight."""
-        found = []
+        found: list[DamagedTrace] = []
         for read in (lambda: self.end, self.inflight):
             try:
                 read()
@@ -205,7 +205,7 @@ class ProcessStream:
 
     def verify(self) -> list[DamagedTrace]:
         """Every damage that checksums show, in windows and payloads: reads all of the process's files."""
-        found = []
+        found: list[DamagedTrace] = []
         expected = 1
         for number in self._windows():
             if number != expected:

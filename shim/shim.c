@@ -60,6 +60,8 @@ static uint32_t generation;
 static struct inflight *inflight_slots;
 static uint32_t inflight_count;
 
+static _Atomic unsigned long refused_in_handlers; /* calls */
+
 /* ---- threads of the runtime ---- */
 
 static int start_thread(void *(*body)(void *), void *argument)
@@ -360,6 +362,7 @@ static void after_fork_in_child(void)
     if (atomic_load(&stage) == RUNNING && this_thread != NULL) {
         waiting = NULL; /* the other threads do not exist here; what they held cannot be freed safely */
         last_ordinal = 0;
+        atomic_store(&refused_in_handlers, 0);
         generation++;
         set_inflight(NULL, 0);
         atomic_store(&pacer.due, NEVER);
@@ -376,9 +379,11 @@ static void after_fork_in_child(void)
 /* ---- start ---- */
 
 static char *get_variable(const char *name);
+static const char *variable_at_load(unsigned place);
 
 static const struct cannery_services services_template = {
     .malloc = malloc, .calloc = calloc, .realloc = realloc, .free = free, .setenv = setenv, .getenv = get_variable,
+    .variable = variable_at_load,
     .thread_engine = thread_engine, .thread_ordinal = thread_ordinal, .thread_id = thread_id,
     .thread_worker = thread_worker,
     .begin_call = begin_call, .begin_wait = begin_wait, .end_wait = end_wait, .errand = errand, .dismiss = dismiss,
@@ -480,6 +485,8 @@ static char *get_variable(const char *name)
     return value;
 }
 
+static const char *variable_at_load(unsigned place) { return place < KEPT_VARIABLES ? kept[place] : NULL; }
+
 __attribute__((constructor)) static void at_load(void)
 {
     keep_variables();
@@ -580,6 +587,14 @@ static void run_functions(struct cannery_thread *thread, struct cannery_request 
     }
 }
 
+/* Of a process that ends in the ordinary way; its children tell their own. */
+__attribute__((destructor)) static void at_unload(void)
+{
+    unsigned long refused = atomic_load(&refused_in_handlers);
+    if (refused > 1)
+        cannery_say("calls of the runtime from signal handlers that were refused: %lu", refused);
+}
+
 uint64_t cannery_call(unsigned index, const uint64_t *args)
 {
     const struct cannery_function *function = &cannery_functions[index];
@@ -594,9 +609,12 @@ uint64_t cannery_call(unsigned index, const uint64_t *args)
     if (thread == NULL)
         return refuse(function, INTERNAL_ERROR);
     if (thread->inside) { /* only a signal handler can get here: the interrupted call may hold the engine */
-        static const char text[] = "cannery: a signal handler called the runtime while its thread was inside a runtime call: refused\n";
-        if (write(2, text, sizeof text - 1) < 0)
-            (void)0;
+        if (atomic_fetch_add(&refused_in_handlers, 1) == 0) {
+            static const char text[] = "cannery: a signal handler called the runtime while its thread was inside a "
+                                       "runtime call: refused with 507000 (told once)\n";
+            if (write(2, text, sizeof text - 1) < 0)
+                (void)0;
+        }
         return refuse(function, RT_INTERNAL_ERROR);
     }
     thread->inside = 1;

@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from cannery.recorder.format import DamagedTrace
 from cannery.recorder.bundle import Bundle
+from cannery.recorder.format import DamagedTrace
 from cannery.replayer.comparison.pairing import Profile, pair
 from cannery.replayer.diff import Diff, diff
 from tests.diff_tools import Stream

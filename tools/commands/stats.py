@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cannery.tools import callset, terminal, traces
+from cannery.tools import callset, options, terminal, traces
 from cannery.tools.callset import CallSet
 from cannery.tools.errors import FAILED, OK
 
@@ -29,7 +29,7 @@ _MOVED: Final = {
 @click.command(name="stats")
 @click.argument("trace", type=click.Path())
 @callset.option
-@click.option("--process", type=int, metavar="N", help="Only this process of the trace (see 'cannery info').")
+@options.process
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; docs/commands.md has its keys.")
 @click.pass_context
 def command(context: click.Context, /, trace: str, calls: CallSet | None, process: int | None, as_json: bool) -> None:
