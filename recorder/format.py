@@ -60,7 +60,8 @@ DIGEST: Final = 16
 
 # Sizes and limits (sections 4, 10 and 13)
 WINDOW_SIZE: Final = 4 << 20
-WINDOW_RESERVE: Final = 64  # kept free for a STOPPED record
+WINDOW_RESERVE: Final = 256  # kept free for a STOPPED record
+MAX_REASON: Final = 240  # bytes of its text
 PAGE: Final = 4096
 MAX_RECORD: Final = 16 << 20
 MAX_WINDOW: Final = MAX_RECORD + (1 << 20)
@@ -102,6 +103,14 @@ class DamagedTrace(TraceError):  # noqa: N818
 
     def __reduce__(self) -> tuple[type["DamagedTrace"], tuple[str, int, str]]:
         return type(self), (self.path, self.offset, self.what)
+
+
+class MissingFile(DamagedTrace):
+    """``path`` belongs to the trace and is not there."""
+
+    def __init__(self, path: str, offset: int = 0, what: str = "is missing") -> None:
+        super().__init__(path, offset, what)
+        self.args = (f"{path} {what}",)
 
 
 def process_name(ordinal: int) -> str:

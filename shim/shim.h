@@ -163,7 +163,7 @@ struct cannery_thread_engine {
 
 /* ---- engine <-> shim ---- */
 
-enum { CANNERY_ENGINE_ABI = 1 };
+enum { CANNERY_ENGINE_ABI = 2 };
 
 struct cannery_services { /* what the engine may ask of the shim; all of it runs in the program's namespace */
     void *(*malloc)(size_t);
@@ -172,6 +172,7 @@ struct cannery_services { /* what the engine may ask of the shim; all of it runs
     void (*free)(void *);
     int (*setenv)(const char *, const char *, int);
     char *(*getenv)(const char *); /* the engine's libc knows only the environment the process began with */
+    const char *(*variable)(unsigned place); /* NAME=value of each CANNERY_ variable of that time; NULL: no more */
     struct cannery_thread_engine *(*thread_engine)(struct cannery_thread *);
     uint32_t (*thread_ordinal)(struct cannery_thread *);
     /* what the program calls the thread (pthread_self), and which worker it is, 0 for none */

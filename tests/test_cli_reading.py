@@ -76,6 +76,12 @@ class TestShow:
         assert numbers(memory, "--failed", "--calls", "-".join(["0", "20"])) == [8, 9, 18]
         assert numbers(waits, "--thread", "3") == [3, 11, 11]
 
+    @pytest.mark.parametrize("more", [[], ["--json"]])
+    def test_a_choice_that_nothing_fits_is_said_to_be_empty(self, traces: Path, more: list[str]) -> None:
+        result = cannery("show", traces / "objects.cann", "--calls", "100000-", *more)
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert result.stderr == f"cannery: {traces / 'objects.cann'}: nothing fits what was asked for\n"
+
     def test_bare_listings_have_no_numbers_and_times(self, traces: Path) -> None:
         lines = cannery("show", "--bare", traces / "waits.cann").stdout.splitlines()
         assert "T1 aclrtCreateStream(stream=-> stream#3) = 0" in lines

@@ -5,6 +5,7 @@ from typing import Any, cast
 import pytest
 
 from cannery.recorder.bundle import Bundle
+from cannery.recorder.format import DamagedTrace
 from cannery.replayer.comparison.pairing import Profile, pair
 from cannery.replayer.diff import Diff, diff
 from tests.diff_tools import Stream
@@ -37,6 +38,9 @@ class Traces:
 
     def content(self, payload: Any) -> None:
         return None
+
+    def damage_beside(self) -> list[DamagedTrace]:
+        return []
 
 
 def compared(a: Traces, b: Traces) -> Diff:

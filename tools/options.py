@@ -36,6 +36,24 @@ class OneOf(Word):
         return self.fail(f"'{value}' is none of {', '.join(self.words)}{near}", param, ctx)
 
 
+class Whole(Number):
+    """A whole number from ``least`` to ``most``, or without an upper limit."""
+
+    name = "number"
+
+    def __init__(self, least: int = 0, most: int | None = None) -> None:
+        self.least, self.most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value)
+        if text.isascii() and text.isdigit() and len(text) < 19:
+            number = int(text)
+            if number >= self.least and (self.most is None or number <= self.most):
+                return number
+        end = "" if self.most is None else f" to {self.most}"
+        return self.fail(f"'{text}' is no whole number from {self.least}{end or ' on'}", param, ctx)
+
+
 class Size(Number):
     """A number of bytes with an optional unit, as in 64M."""
 
@@ -94,6 +112,11 @@ class Behaviour(Word):
         return str(value)
 
 
+process: Final = click.option(
+    "--process", type=Whole(1), metavar="N", help="Only this process of the trace (see 'cannery info')."
+)
+"""Which of a trace's processes a verb is about."""
+
 _PRODUCT: Final = click.option(
     "--product",
     type=Product(),
@@ -136,7 +159,7 @@ def settings(command: F) -> F:
         click.option("--clock", type=OneOf("real", "virtual"), envvar="CANNERY_CLOCK",
                      help="Let time pass, or advance it by a fixed amount per call so that two runs of a"
                      " single-threaded program give equal traces. [default: real]"),
-        click.option("--devices", type=click.IntRange(0, 64), envvar="CANNERY_DEVICES", metavar="N",
+        click.option("--devices", type=Whole(0, 64), envvar="CANNERY_DEVICES", metavar="N",
                      help="Number of devices. [default: 8]"),
     ):  # fmt: skip
         command = option(command)

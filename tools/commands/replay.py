@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @click.command(name="replay")
 @click.argument("trace", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-@click.option("--process", type=int, metavar="N", help="Only this process of the trace (see 'cannery info').")
+@options.process
 @click.option("--keep-going", is_flag=True, help="Go on after the first difference and list up to 100.")
 @options.what_if
 @click.pass_context
@@ -54,6 +54,8 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
             except ReplayError as error:
                 raise Failure(f"{trace}: {error}") from None
         status = max(_status(result) for result in results)
+        if traces.report(bundle, trace):
+            status = status or FAILED
         if as_json:
             traces.print_json({"trace": trace, "status": status, "processes": [result.to_json() for result in results]})
         else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cannery.tools import callset, terminal, traces
+from cannery.tools import callset, options, terminal, traces
 from cannery.tools.callset import CallSet
 from cannery.tools.errors import FAILED, OK
 
@@ -29,7 +29,7 @@ _MOVED: Final = {
 @click.command(name="stats")
 @click.argument("trace", type=click.Path())
 @callset.option
-@click.option("--process", type=int, metavar="N", help="Only this process of the trace (see 'cannery info').")
+@options.process
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; docs/commands.md has its keys.")
 @click.pass_context
 def command(context: click.Context, /, trace: str, calls: CallSet | None, process: int | None, as_json: bool) -> None:
@@ -45,7 +45,6 @@ def command(context: click.Context, /, trace: str, calls: CallSet | None, proces
 
     Exit status: 0 fine, 2 the trace could not be read, or not to its end: what can be read is counted.
     """
-    damaged = False
     with traces.opened(trace) as bundle:
         chosen = callset.chooser(calls, [form.name for form in bundle.schema.functions])
         streams = traces.processes(bundle, process)
@@ -56,9 +55,7 @@ def command(context: click.Context, /, trace: str, calls: CallSet | None, proces
             for numbers in found:
                 for line in _lines(numbers, len(found) > 1):
                     click.echo(line)
-        for problem in [*bundle.problems, *(problem for stream in streams for problem in stream.problems)]:
-            click.echo(f"cannery: {trace}: {problem}", err=True)
-            damaged = damaged or not isinstance(problem, str)
+        damaged = traces.report(bundle, trace, *(problem for stream in streams for problem in stream.problems))
     context.exit(FAILED if damaged else OK)
 
 
