@@ -1,20 +1,29 @@
 """Replays the processes of a bundle: from the files to a :class:`Result` for each."""
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
 from cannery.recorder.format import TraceError
 from cannery.recorder.process import ProcessStream
+from cannery.recorder.records import Record
 from cannery.replayer.replay import Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
 
+_TOLD: Final = 8192  # records between two reports of progress
+
 
 def replay_process(
-    bundle: Bundle, stream: ProcessStream, changes: dict[str, Any] | None = None, keep_going: bool = False
+    bundle: Bundle,
+    stream: ProcessStream,
+    changes: dict[str, Any] | None = None,
+    keep_going: bool = False,
+    progress: Callable[[int], None] | None = None,
 ) -> Result:
-    """Replay one process. ``changes`` are settings of a what-if replay, by field.
+    """Replay one process. ``changes`` are settings of a what-if replay, by field. ``progress`` is told, now and
+    then, how many calls were replayed.
 
     Raises:
         ReplayError: it cannot be replayed; the text says why.
@@ -44,7 +53,8 @@ def replay_process(
     complete = True
     damage: str | None = None
     try:
-        replay.run(stream.records())
+        records = stream.records()
+        replay.run(records if progress is None else _told(records, replay, progress))
         replay.finish(finished=not in_flight)
     except Stop:
         complete = False
@@ -57,6 +67,13 @@ def replay_process(
         damage = str(error)
     lines = replay.unfinished.lines(replay.compared.printer, in_flight)
     return _result(bundle, stream, replay, tuple(lines), complete, damage)
+
+
+def _told(records: Iterator[Record], replay: Replay, progress: Callable[[int], None]) -> Iterator[Record]:
+    for place, record in enumerate(records):
+        if not place % _TOLD:
+            progress(replay.calls)
+        yield record
 
 
 def _result(

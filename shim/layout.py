@@ -31,8 +31,8 @@ LIBRARY_NAMES: Final = (
 #: before ours.
 SHARED_NAMES: Final = ("libascend_dump.so",)
 
-#: Libraries without functions of the API that builds name beside the others (official samples do): found by linkers, and
-#: nothing that is linked asks for them.
+#: Libraries without functions of the API that builds name beside the others (official samples do): found by linkers,
+#: and nothing that is linked asks for them.
 LINKED_NAMES: Final = ("libacl_rt_impl.so", "libprofapi.so")
 
 CONFIGURATION: Final = "engine.conf"

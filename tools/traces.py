@@ -68,6 +68,16 @@ def processes(bundle: "Bundle", only: int | None) -> "list[ProcessStream]":
     return bundle.processes
 
 
+def calls(stream: "ProcessStream") -> int | None:
+    """How many calls a process made, where that is known without reading them all."""
+    from cannery.recorder.format import DamagedTrace
+
+    try:
+        return stream.counts().calls if stream.finished else None
+    except DamagedTrace:
+        return None
+
+
 def count(number: int, noun: str) -> str:
     """``1 call``, ``12,345 calls``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -14,6 +14,7 @@ from cannery.recorder.bundle import Bundle
 from cannery.recorder.records import Call
 from cannery.replayer.process import replay_process
 from cannery.shim import sdk
+from cannery.tools import traces
 
 from .conftest import HOSTS, Build, Run
 
@@ -45,6 +46,17 @@ def test_a_python_of_any_version_can_be_the_host(run: Run, python: str, soname: 
     assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
     streams = Bundle.open(trace).processes
     assert [stream.counts().calls for stream in streams] == [4 + 4 * 205 + 1, 2]
+
+
+def test_the_command_needs_a_new_python_and_says_so_to_an_older_one() -> None:
+    main = Path(traces.__file__).with_name("main.py")
+    for python in interpreters():
+        version = subprocess.run([python, "-V"], capture_output=True, text=True, check=True).stdout.split()[1]
+        if tuple(map(int, version.split(".")[:2])) >= (3, 11):
+            continue
+        done = subprocess.run([python, "-I", str(main)], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert done.stderr.startswith(f"cannery: needs Python 3.11 or newer; this is {version}")
 
 
 def test_dlopen_reaches_the_state_of_the_preload_and_works_without_one(run: Run) -> None:

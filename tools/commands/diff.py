@@ -74,14 +74,8 @@ def command(context: click.Context, /, first: str, second: str, as_json: bool, j
 
 def _total(bundle: "Bundle") -> int | None:
     """How many calls there are, where that is known without reading them all."""
-    from cannery.recorder.format import DamagedTrace
-
-    try:
-        if all(stream.finished for stream in bundle.processes):
-            return sum(stream.counts().calls for stream in bundle.processes)
-    except DamagedTrace:
-        pass
-    return None
+    counts = [traces.calls(stream) for stream in bundle.processes]
+    return None if None in counts else sum(number or 0 for number in counts)
 
 
 def _wanted(a: "Bundle", b: "Bundle", calls: CallSet | None, ignore: tuple[str, ...]) -> "Wanted | None":

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cannery.tools import options, traces
+from cannery.tools import options, terminal, traces
 from cannery.tools.errors import DIVERGED, FAILED, OK
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
         ended_early = {}
         for stream in traces.processes(bundle, process):
             try:
-                results.append(replay_process(bundle, stream, changed, keep_going))
+                with terminal.progress("replaying", traces.calls(stream)) as progress:
+                    results.append(replay_process(bundle, stream, changed, keep_going, progress))
                 with suppress(TraceError):  # damage, which the result tells
                     ended_early[results[-1].process] = stream.counts().stopped
             except ReplayError as error:

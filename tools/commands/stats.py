@@ -1,7 +1,6 @@
 """``cannery stats``: a trace in numbers."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -68,10 +67,7 @@ def _count(bundle: "Bundle", stream: "ProcessStream", chosen: Any) -> dict[str, 
     span = stream.header["device_span"] // (devices if isinstance(devices, int) and devices > 0 else 1)
     span = min(span, DEVICE_SPAN)  # behind the devices come addresses that the program maps itself
     stats = Stats(bundle.schema, span, chosen)
-    total = None
-    with suppress(DamagedTrace):
-        total = stream.counts().calls if stream.finished else None
-    with terminal.progress("counting", total) as progress:
+    with terminal.progress("counting", traces.calls(stream)) as progress:
         stats.read(stream.records(tolerant=True), progress)
     try:
         stored = stream.payload_sizes()
