@@ -16,7 +16,7 @@ from cannery.runtime.tasks import Record, Task
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
-    from cannery.runtime.objects import Context
+    from cannery.runtime.objects import Context, Stream
     from cannery.runtime.places import Place
 
 # aclrtCondition
@@ -80,14 +80,18 @@ class Mark(Task):
 
 
 def _start(machine: "Machine", task: Flow, lane: BoundLane, first: int) -> None:
-    """Queue what a stream of the instance has from that place on."""
-    lane.stream.serves = task.run
+    """Queue what a stream of the instance has from that place on. A run that has ended, after which other streams go
+    on, has nothing to do with it any more."""
+    run = task.run
+    if not run.done:
+        lane.stream.serves = run
     records: dict[Record, Record] = {}
     for kept in lane.tasks[first:]:
-        made = graphs.again(machine, task.run, kept, records)
+        made = graphs.again(machine, run, kept, records)
         if made is not None:
             made.stream = lane.stream
-            task.run.tasks.append(made)
+            if not run.done:
+                run.tasks.append(made)
             machine.schedule.follow(made, task)
 
 
@@ -114,8 +118,7 @@ class Jump(Flow):
         """Go on there, and leave out the rest of this stream."""
         run = self.run
         run.jumps += 1
-        behind = [task for task in run.tasks if task.stream is self.stream]
-        machine.schedule.skip(behind)
+        machine.schedule.skip(_rest(self.stream))
         run.tasks = [task for task in run.tasks if not task.done]
         if run.jumps > MOST_JUMPS:
             graphs.RunEnd.effect(_end_of(self), machine)
@@ -126,6 +129,16 @@ class Jump(Flow):
             )  # fmt: skip
         _start(machine, self, lane, first)
         return None
+
+
+def _rest(stream: "Stream") -> list[Task]:
+    """What a run still has on a stream of its instance: all before the next run begins there."""
+    rest = []
+    for task in stream.queue:
+        if isinstance(task, graphs.Gate):
+            break
+        rest.append(task)
+    return rest
 
 
 def _end_of(task: Jump) -> graphs.RunEnd:

@@ -173,7 +173,7 @@ class Gate(RecordWait):
     run: "Run"
 
     def effect(self, machine: "Machine") -> Refused | None:
-        self.stream.serves = self.run
+        self.stream.serves = None if self.run.done else self.run  # another stream may have ended it
         return None
 
 
@@ -305,7 +305,7 @@ def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
     start.cost = cost
     start.stream = stream
     run = Run()
-    run.aborted = run.open = False
+    run.aborted = run.done = run.open = False
     run.limit = 0
     run.jumps = 0 if graph.by_hand and _flows(graph) else -1
     run.graph = graph

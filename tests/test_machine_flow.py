@@ -137,6 +137,25 @@ class TestStreams:
         assert driver.execute() == 507011
 
 
+    def test_streams_that_go_on_after_the_end_are_no_part_of_the_run(self, driver: FlowDriver) -> None:
+        first, second, third = driver.bound(HEAD, HEAD, ACTIVATED)
+        gate = driver.event(1)
+        number = driver.number(1, 0)
+        driver.ok("aclrtStreamWaitEvent", second, gate)
+        driver.ok("aclrtActiveStream", third, second)
+        driver.ok("aclrtSwitchStream", number, EQUAL, number, INT32, third, 0, second)
+        driver.note(second, 1)
+        driver.note(third, 2)
+        driver.finish(first)
+        for _ in range(2):
+            assert driver.execute() == 0
+            assert driver.trail() == set()
+        driver.ok("aclrtRecordEvent", gate, 0)
+        for _ in range(6):
+            driver.pace(200)
+        assert driver.trail() == {2}
+        assert all(stream.serves is None and not stream.queue for stream in driver.machine.streams.values())
+
     def test_a_failure_on_a_stream_that_was_activated_is_the_run_s(self, driver: FlowDriver) -> None:
         first, second = driver.bound(HEAD, ACTIVATED)
         gone = driver.device_memory(64)
