@@ -122,14 +122,15 @@ class CaptureLane(Lane):
 
 class BoundLane(Lane):
     """Of a stream made with ACL_STREAM_PERSISTENT: its tasks are for the model instance that it is bound to by hand.
-    ``head``: they run as soon as the instance does."""
+    ``head``: they run as soon as the instance does. ``cleaned``: it takes tasks although building has ended."""
 
-    __slots__ = ("graph", "head", "stream", "tasks")
+    __slots__ = ("cleaned", "graph", "head", "stream", "tasks")
 
     def __init__(self, stream: "Stream") -> None:
         self.stream = stream
         self.graph: Graph | None = None
         self.head = True
+        self.cleaned = False
         self.tasks: list[Task] = []
 
     @property
@@ -138,7 +139,7 @@ class BoundLane(Lane):
 
     def check(self, machine: "Machine", task: Task) -> None:
         graph = self.graph
-        if graph is not None and graph.built:
+        if graph is not None and graph.built and not self.cleaned:
             # the reference documents forbid it (aclmdlRIBuildEnd) and do not say what happens
             raise out_of_range(
                 "the stream {:#x} belongs to the model instance {:#x}, whose building has ended (aclmdlRIBuildEnd); it "
@@ -148,6 +149,9 @@ class BoundLane(Lane):
 
     def take(self, task: Task) -> None:
         self.tasks.append(task)
+        graph = self.graph
+        if graph is not None and graph.built and self.head:
+            graph.tasks.append(task)
 
 
 class UpdateLane(Lane):

@@ -6,9 +6,10 @@ brings the count to zero; contexts made explicitly live until they are destroyed
 
 from typing import TYPE_CHECKING
 
-from cannery.runtime import counting, graphs, host_functions, notifies
+from cannery.runtime import counting, flow, graphs, host_functions, notifies
 from cannery.runtime.errors import ACL_ERROR_RT_NO_STREAM_RESOURCE, Again, Refused
 from cannery.runtime.ids import HardwareId
+from cannery.runtime.lanes import BoundLane
 from cannery.runtime.objects import Context, Device, Event, Stream, Thread
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def close_context(machine: "Machine", context: Context) -> None:
         context.worker = None
     for graph in [*context.graphs.values()]:
         graphs.close(machine, graph)
+    flow.close(machine, context)
     del machine.contexts[context.handle], context.default  # the stream refers back to its context
     for thread in machine.threads.values():
         if thread.context is context:
@@ -137,7 +139,10 @@ def close_stream(machine: "Machine", stream: Stream) -> None:
     if stream.context.streams.pop(stream.handle, None) is not None:
         machine.schedule.drop(stream)
         machine.streams.pop(stream.handle, None)
-        stream.lane = None  # which may refer back to it
+        lane, stream.lane = stream.lane, None  # which may refer back to it
+        if isinstance(lane, BoundLane):
+            lane.graph = None
+            lane.tasks = []  # which may refer to lanes
         host_functions.unsubscribe(machine, stream)
         stream.id.give_back()
 

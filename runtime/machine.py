@@ -15,6 +15,7 @@ from cannery.runtime.calls import table
 from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Again, Message, Refused, no_context
 from cannery.runtime.exceptions import Exceptions
+from cannery.runtime.flow import Label, LabelList
 from cannery.runtime.graphs import Graph, Kept
 from cannery.runtime.handles import handle_of
 from cannery.runtime.host_functions import Reports, Worker
@@ -98,6 +99,8 @@ class Machine:
         self.graphs: dict[int, Graph] = {}
         self.groups: dict[int, TaskGroup] = {}
         self.kept: dict[int, Kept] = {}
+        self.labels: dict[int, Label] = {}
+        self.label_lists: dict[int, LabelList] = {}
         self.graph_count = 0
         self.captures: list[Graph] = []
         self.waits: list[Wait] = []

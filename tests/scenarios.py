@@ -251,6 +251,7 @@ ALL = {
     "counting": scenarios_notifies.counting,
     "captures": scenarios_graphs.captures,
     "graph_tasks": scenarios_graphs.graph_tasks,
+    "flow": scenarios_graphs.flow,
     "captures_that_fail": scenarios_graphs.captures_that_fail,
     "built_by_hand": scenarios_graphs.built_by_hand,
     **scenarios_memory.ALL,

@@ -6,6 +6,7 @@ SYNC = 0x01
 RELAXED = 2
 DEVICE_TO_DEVICE = 3
 KILOBYTE = 1024
+PERSISTENT, ACTIVATED = 0x04, 0x7FFF_FFFF
 
 
 def captures() -> Live:
@@ -82,6 +83,38 @@ def graph_tasks() -> Live:
     live.ok("aclrtMemcpy", live.create("aclrtMallocHost", 32), 24, value, 24, 2)
     live.ok("aclmdlRIDestroy", model)
     live.call("aclmdlRITaskGetType", tasks[0], OUT)
+    return live
+
+
+def flow() -> Live:
+    """A run that goes on at a label, then on another stream, which activates a third."""
+    live = _selected()
+    memory, host = live.create("aclrtMalloc", 64, 0), live.create("aclrtMallocHost", 64)
+    live.ok("aclrtMemset", memory, 64, 0, 64)
+    model = live.create("aclmdlRIBuildBegin", 0)
+    first, second, third = (live.create("aclrtCreateStreamWithConfig", 0, PERSISTENT) for _ in range(3))
+    for stream, flag in ((first, 0), (second, ACTIVATED), (third, ACTIVATED)):
+        live.ok("aclmdlRIBindStream", model, stream, flag)
+    labels = tuple(live.create("aclrtCreateLabel") for _ in range(2))
+    listed = live.call("aclrtCreateLabelList", labels, 2, OUT)[1]
+    live.ok("aclrtSwitchLabelByIndex", memory, 2, listed, first)
+    live.ok("aclrtValueWrite", memory + 8, 1, 0, first)
+    live.ok("aclrtSetLabel", labels[0], first)
+    live.ok("aclrtValueWrite", memory + 16, 2, 0, first)
+    live.ok("aclrtSwitchStream", memory, 0, memory, 0, second, 0, first)
+    live.ok("aclrtSetLabel", labels[1], first)
+    live.ok("aclrtActiveStream", third, second)
+    live.ok("aclrtValueWrite", memory + 24, 3, 0, third)
+    live.ok("aclmdlRIEndTask", model, third)
+    live.ok("aclmdlRIBuildEnd", model, 0)
+    live.ok("aclmdlRIExecuteAsync", model, 0)
+    live.ok("aclrtSynchronizeStream", 0)
+    live.ok("aclrtMemcpy", host, 32, memory, 32, 2)
+    live.ok("aclrtPersistentTaskClean", second)
+    live.ok("aclrtDestroyLabel", labels[0])
+    live.ok("aclrtDestroyLabelList", listed)
+    live.call("aclrtSetLabel", labels[0], first)
+    live.ok("aclmdlRIDestroy", model)
     return live
 
 

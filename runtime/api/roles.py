@@ -30,6 +30,8 @@ HANDLES: Final = {
     "function": "aclrtFuncHandle",
     "task group": "aclrtTaskGrp",
     "model task": "aclmdlRITask",
+    "label": "aclrtLabel",
+    "label list": "aclrtLabelList",
     "physical memory": "aclrtDrvMemHandle",
     "memory pool": "aclrtMemPool",
 }
