@@ -206,6 +206,9 @@ def read_effect(wire: Any) -> Effect:
     kind = EFFECT_KINDS.get(abs(code))
     if kind is None:
         raise Malformed(f"an effect of kind {code}, which this version does not know")
+    if code == -format.KERNEL:
+        (text,) = rest
+        return Effect(kind, False, text=_text(text))
     if code < 0:
         return Effect(kind, False)
     if code == format.FILL:
@@ -213,7 +216,16 @@ def read_effect(wire: Any) -> Effect:
     if code == format.THREAD:
         thread, worker = _numbers(tuple(rest))
         return Effect(kind, True, None, 0, thread, worker)
+    if code == format.MODEL:
+        name, digest = rest
+        return Effect(kind, True, read_payload(digest), text=_text(name))
+    if code in (format.WROTE, format.SAW):
+        place, offset, payload = rest
+        place, offset = _numbers((place, offset))
+        return Effect(kind, True, read_payload(payload), place=place, offset=offset)
     (second,) = rest
+    if code == format.KERNEL:
+        return Effect(kind, True, parts=_numbers((second,))[0])
     if code == format.ALLOC:
         return Effect(kind, True, None, _numbers((second,))[0])
     return Effect(kind, True, read_payload(second))
@@ -274,6 +286,13 @@ def _numbers(row: Any) -> Any:
         if value.__class__ is not int:
             raise Malformed(f"{value!r} where a whole number belongs")
     return row
+
+
+def _text(value: Any) -> str:
+    """``value``, if it is a text."""
+    if value.__class__ is not str:
+        raise Malformed(f"{value!r} where a text belongs")
+    return str(value)
 
 
 def _below(function: int, count: int) -> int:

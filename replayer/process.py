@@ -1,6 +1,6 @@
 """Replays the processes of a bundle: from the files to a :class:`Result` for each."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
@@ -10,11 +10,19 @@ from cannery.replayer.replay import Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
 
+if TYPE_CHECKING:
+    from cannery.runtime.models.load import Models
+
 
 def replay_process(
-    bundle: Bundle, stream: ProcessStream, changes: dict[str, Any] | None = None, keep_going: bool = False
+    bundle: Bundle,
+    stream: ProcessStream,
+    changes: dict[str, Any] | None = None,
+    keep_going: bool = False,
+    models: "Models | None" = None,
 ) -> Result:
-    """Replay one process. ``changes`` are settings of a what-if replay, by field.
+    """Replay one process. ``changes`` are settings of a what-if replay, by field, ``models`` kernel models to run
+    again.
 
     Raises:
         ReplayError: it cannot be replayed; the text says why.
@@ -35,6 +43,7 @@ def replay_process(
             first_ordinal=header.get("first_ordinal", 0),
             what_if=bool(changes),
             keep_going=keep_going,
+            models=models,
         )
     except (SettingError, ValueError, TypeError, AttributeError) as error:
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
@@ -83,4 +92,6 @@ def _result(
         in_flight,
         complete,
         damage,
+        replay.port.rerun,
+        replay.port.not_rerun,
     )

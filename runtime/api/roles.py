@@ -32,6 +32,11 @@ HANDLES: Final = {
     "model task": "aclmdlRITask",
     "physical memory": "aclrtDrvMemHandle",
     "memory pool": "aclrtMemPool",
+    "binary description": "aclrtBinary",
+    "kernel binary": "aclrtBinHandle",
+    "kernel": "aclrtFuncHandle",
+    "kernel arguments": "aclrtArgsHandle",
+    "kernel parameter": "aclrtParamHandle",
 }
 """Kinds of handle, and the C type that each has. A handle by value in any function has its kind by its type."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cannery.runtime.calls import (
     batches,
+    binaries,
     building,
     cache,
     callbacks,
@@ -30,6 +31,8 @@ from cannery.runtime.calls import (
     graphs,
     host_memory,
     initialisation,
+    kernel_arguments,
+    launches,
     limits,
     memory,
     memory_info,
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HANDLERS",
     "batches",
+    "binaries",
     "bind",
     "building",
     "cache",
@@ -72,6 +76,8 @@ __all__ = [
     "graphs",
     "host_memory",
     "initialisation",
+    "kernel_arguments",
+    "launches",
     "limits",
     "memory",
     "memory_info",
