@@ -58,8 +58,8 @@ class Binary:
         "callback", "content", "copies", "cpu", "handle", "kernels", "lazy", "ready", "symbols", "user_data",
     )  # fmt: skip
 
-    def __init__(self, handle: int, content: bytes, symbols: Symbols | None, cpu: bool) -> None:
-        self.handle = handle
+    def __init__(self, content: bytes, symbols: Symbols | None, cpu: bool) -> None:
+        self.handle = 0
         self.content = content
         self.symbols = symbols
         self.cpu = cpu

@@ -126,10 +126,10 @@ def _wanted(options: Options | None, of_file: bool) -> _Wanted:
     return wanted
 
 
-def _load(machine: "Machine", content: bytes, wanted: _Wanted) -> Binary:
-    """Raises 107000: the content is no kernel binary."""
+def _parsed(content: bytes, wanted: _Wanted) -> Binary:
+    """The binary with that content. Raises 107000: it is none."""
     if content is UNKNOWN:
-        binary = Binary(machine.new_handle(), b"", None, wanted.cpu >= 0)
+        binary = Binary(b"", None, wanted.cpu >= 0)
     else:
         symbols = {} if wanted.cpu >= 0 else functions(content)
         if symbols is None:
@@ -138,10 +138,16 @@ def _load(machine: "Machine", content: bytes, wanted: _Wanted) -> Binary:
                 "make a stand-in for one",
                 len(content),
             )
-        binary = Binary(machine.new_handle(), content, symbols, wanted.cpu >= 0)
+        binary = Binary(content, symbols, wanted.cpu >= 0)
     binary.lazy = wanted.lazy
-    machine.binaries[binary.handle] = binary
     return binary
+
+
+def _loaded(machine: "Machine", binary: Binary) -> Any:
+    """The reply of a call that loads it."""
+    binary.handle = machine.new_handle()
+    machine.binaries[binary.handle] = binary
+    return 0, binary.handle
 
 
 def _read(machine: "Machine", address: int, size: int) -> bytes:
@@ -175,9 +181,9 @@ def binary_load(machine: "Machine", thread: Thread, handle: int, out: int) -> An
     if not description.size:
         raise out_of_range("the binary was described with dataLen 0; pass a number of bytes above 0")
     context = machine.context_of(thread)
-    binary = _load(machine, _read(machine, description.address, description.size), _Wanted())
+    binary = _parsed(_read(machine, description.address, description.size), _Wanted())
     _place(machine, context, binary)
-    return 0, binary.handle
+    return _loaded(machine, binary)
 
 
 @call("aclrtBinaryLoadFromData")
@@ -192,7 +198,7 @@ def binary_load_from_data(
     if not size:
         raise out_of_range("the argument length is 0; pass a number of bytes above 0")
     wanted = _wanted(options, of_file=False)
-    return 0, _load(machine, _read(machine, address, size), wanted).handle
+    return _loaded(machine, _parsed(_read(machine, address, size), wanted))
 
 
 @call("aclrtBinaryLoadFromFile")
@@ -207,12 +213,12 @@ def binary_load_from_file(
     machine.hold()
     wanted = _wanted(options, of_file=True)
     if wanted.cpu < 0:
-        return 0, _load(machine, _file(machine, path), wanted).handle
+        return _loaded(machine, _parsed(_file(machine, path), wanted))
     content = _file(machine, _beside(path, b".so")) if wanted.cpu == 1 else b""
     names = _operators(_file(machine, _beside(path, b".json")), path)
-    binary = _load(machine, content, wanted)
+    binary = _parsed(content, wanted)
     binary.symbols = names
-    return 0, binary.handle
+    return _loaded(machine, binary)
 
 
 def _beside(path: bytes, extension: bytes) -> bytes:
@@ -306,12 +312,13 @@ def binary_get_function(machine: "Machine", thread: Thread, handle: int, name: b
     if not out:
         raise null("funcHandle")
     binary = live_binary(machine, handle)
-    _place(machine, machine.context_of(thread), binary)
+    context = machine.context_of(thread)
     symbols = binary.symbols
     if symbols is not None and name not in symbols and name not in binary.kernels:
         known = ", ".join(_text(each) for each in [*symbols][:8]) or "none"
         refused = out_of_range("the binary has no kernel {}; it has {}", _text(name), known)
         return machine.refuse(thread, "aclrtBinaryGetFunction", refused), 0
+    _place(machine, context, binary)
     return 0, _kernel(machine, binary, name)
 
 
@@ -326,9 +333,10 @@ def binary_get_function_by_entry(machine: "Machine", thread: Thread, handle: int
     binary = live_binary(machine, handle)
     if binary.cpu:
         raise out_of_range("the binary {:#x} is for the control processor, and has no entries", handle)
-    _place(machine, machine.context_of(thread), binary)
+    context = machine.context_of(thread)
     for name in binary.symbols or ():
         if entry_of(name) == entry:
+            _place(machine, context, binary)
             return 0, _kernel(machine, binary, name)
     refused = out_of_range("the binary has no kernel with the entry {}", entry)
     return machine.refuse(thread, "aclrtBinaryGetFunctionByEntry", refused), 0

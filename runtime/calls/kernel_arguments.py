@@ -109,22 +109,21 @@ def _check_room(arguments: Arguments, start: int, size: int) -> None:
         raise out_of_range("the arguments need {} bytes, of {} that they may have", start + size, arguments.room)
 
 
-def _append(machine: "Machine", arguments: Arguments, size: int, placeholder: bool) -> Parameter:
+def _check_next(arguments: Arguments, size: int) -> int:
+    """Where another parameter goes. Raises 107000."""
     if len(arguments.parameters) >= MOST:
         raise out_of_range("the arguments {:#x} have {} parameters, and no kernel has more", arguments.handle, MOST)
     start = arguments.next()
     _check_room(arguments, start, size)
-    return Parameter(machine.new_handle(), start, size, placeholder)
+    return start
 
 
-def _put(machine: "Machine", arguments: Arguments, offset: int, content: bytes) -> None:
-    """Write a parameter. Raises 107000: memory of the program is not writable."""
-    if not arguments.own:
-        arguments.content[offset : offset + len(content)] = content
-    elif not machine.port.write(arguments.address + offset, memoryview(content)):
+def _write(machine: "Machine", address: int, content: bytes) -> None:
+    """Write a parameter to memory of the program. Raises 107000: it is not writable."""
+    if not machine.port.write(address, memoryview(content)):
         raise out_of_range(
             "the {} bytes at {:#x}, memory given to aclrtKernelArgsInitByUserMem, are not writable",
-            len(content), arguments.address + offset,
+            len(content), address,
         )  # fmt: skip
 
 
@@ -141,12 +140,13 @@ def append(machine: "Machine", thread: Thread, handle: int, content: bytes | Non
     arguments = live_arguments(machine, handle)
     _check_open(arguments)
     _check_parameters(arguments)
-    parameter = _append(machine, arguments, size, placeholder=False)
+    start = _check_next(arguments, size)
     if arguments.own:
-        _put(machine, arguments, parameter.offset, content)
+        _write(machine, arguments.address + start, content)
+    parameter = Parameter(machine.new_handle(), start, size, placeholder=False)
     arguments.append(parameter)
     if not arguments.own:
-        _put(machine, arguments, parameter.offset, content)
+        arguments.content[start:] = content
     return 0, parameter.handle
 
 
@@ -159,7 +159,8 @@ def append_place_holder(machine: "Machine", thread: Thread, handle: int, out: in
     arguments = live_arguments(machine, handle)
     _check_parameters(arguments)
     _check_open(arguments)
-    parameter = _append(machine, arguments, POINTER, placeholder=True)
+    start = _check_next(arguments, POINTER)
+    parameter = Parameter(machine.new_handle(), start, POINTER, placeholder=True)
     arguments.append(parameter)
     return 0, parameter.handle
 
@@ -225,7 +226,10 @@ def para_update(
         raise out_of_range("the parameter {:#x} is a placeholder; write to its buffer instead", parameter_handle)
     if parameter.size != size:
         raise out_of_range("the argument paramSize is {}, and was {} at the append", size, parameter.size)
-    _put(machine, arguments, parameter.offset, content)
+    if arguments.own:
+        _write(machine, arguments.address + parameter.offset, content)
+    else:
+        arguments.content[parameter.offset : parameter.offset + size] = content
     arguments.changed = True
     return 0
 

@@ -80,9 +80,12 @@ def _submit(
     stream = submission_stream(machine, context, handle, named)
     if context.device.index not in kernel.binary.ready:
         raise _elsewhere(kernel, context.device.user)
+    if not kernel.modelled and machine.settings.strict:
+        raise unsupported(
+            "there is no kernel model for {}, and --strict asks for one; give it with --kernels",
+            kernel.name.decode(errors="replace"),
+        )
     task = Launch() if kernel.modelled else UnmodelledLaunch()
-    if not kernel.modelled:
-        _check_unmodelled(machine, kernel)
     task.kernel = kernel
     task.blocks = blocks
     task.block = block
@@ -93,6 +96,9 @@ def _submit(
     task.cost = machine.profile.launch_ns
     task.stream = stream
     machine.schedule.submit(task)
+    if not kernel.modelled and not kernel.told:
+        kernel.told = True
+        machine.port.unmodelled(kernel.name)
     return 0
 
 
@@ -103,17 +109,6 @@ def _elsewhere(kernel: Kernel, device: int) -> Refused:
         "for it again (aclrtBinaryGetFunction)",
         kernel.name.decode(errors="replace"), device,
     )  # fmt: skip
-
-
-def _check_unmodelled(machine: "Machine", kernel: Kernel) -> None:
-    if machine.settings.strict:
-        raise unsupported(
-            "there is no kernel model for {}, and --strict asks for one; give it with --kernels",
-            kernel.name.decode(errors="replace"),
-        )
-    if not kernel.told:
-        kernel.told = True
-        machine.port.unmodelled(kernel.name)
 
 
 @call("aclrtLaunchKernel")
