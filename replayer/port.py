@@ -14,7 +14,7 @@ import xxhash
 from cannery.recorder.codec import token_value
 from cannery.recorder.records import Effect, Payload
 from cannery.runtime.kernels import IN_DEVICE, KernelRun, Range
-from cannery.runtime.ports import UNKNOWN
+from cannery.runtime.ports import Unknown
 
 if TYPE_CHECKING:
     from cannery.runtime.models.declare import KernelModel
@@ -172,7 +172,7 @@ class ReplayPort:
         effect = self._take("read", size)
         if effect is None:
             self.unknown_bytes += size
-            return UNKNOWN
+            return Unknown(size)
         if not effect.ok or effect.payload is None:
             return None
         return self._known(effect.payload)
@@ -181,7 +181,7 @@ class ReplayPort:
         stored = self._content(payload)
         if stored is None:
             self.unknown_bytes += payload.size
-            return UNKNOWN
+            return Unknown(payload.size)
         return stored
 
     def thread(self, ordinal: int) -> tuple[int, int]:
@@ -190,7 +190,9 @@ class ReplayPort:
             return -ordinal, 0  # an id that no argument has
         return token_value(effect.thread), effect.worker
 
-    def model(self, name: bytes) -> bool:
+    def model(self, name: bytes) -> bool | None:
+        if self.unknown_bytes and self._next == len(self._effects):
+            return None  # where it was recorded, the binary was known to have no such kernel
         effect = self._take("model", None)
         return effect is not None and effect.ok
 

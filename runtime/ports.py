@@ -6,14 +6,13 @@ the memory of the program; the replay port answers from the trace. An answer tha
 is neither an argument nor the time, is an input that replay cannot reproduce: a defect.
 """
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from cannery.runtime.kernels import KernelRun
 
-UNKNOWN: Final = b"the trace does not have the content".ljust(64)
-"""This very object stands for content that a replay does not have, since the trace was recorded without it. (No
-literal: compiled modules would make one of their own.)"""
+class Unknown(bytes):
+    """Content that a replay does not have, since the trace was recorded without it: as many zeros."""
 
 
 class DeviceStore(Protocol):
@@ -60,13 +59,14 @@ class HostPort(Protocol):
         the number of the worker that it is, or 0."""
 
     def file(self, path: bytes) -> bytes | None:
-        """Content of a file that an argument names, or UNKNOWN; None when it cannot be opened."""
+        """Content of a file that an argument names, or :class:`Unknown`; None when it cannot be opened."""
 
     def data(self, address: int, size: int) -> bytes | None:
-        """A copy of host memory, or UNKNOWN; None: the range is not readable."""
+        """A copy of host memory, or :class:`Unknown`; None: the range is not readable."""
 
-    def model(self, name: bytes) -> bool:
-        """Whether there is a kernel model for a kernel of that name."""
+    def model(self, name: bytes) -> bool | None:
+        """Whether there is a kernel model for a kernel of that name; None, in a replay without the content of the
+        binary, if that has no such kernel."""
 
     def unmodelled(self, name: bytes) -> None:
         """A kernel without a model is launched for the first time: tell the user."""

@@ -27,7 +27,6 @@ HANDLES: Final = {
     "counting notify": "aclrtCntNotify",
     "model": "aclmdlRI",
     "exception": "const aclrtExceptionInfo *",
-    "function": "aclrtFuncHandle",
     "task group": "aclrtTaskGrp",
     "model task": "aclmdlRITask",
     "physical memory": "aclrtDrvMemHandle",

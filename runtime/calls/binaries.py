@@ -18,7 +18,7 @@ from cannery.runtime.errors import (
     stale,
 )
 from cannery.runtime.objects import Context, Thread
-from cannery.runtime.ports import UNKNOWN
+from cannery.runtime.ports import Unknown
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -128,8 +128,8 @@ def _wanted(options: Options | None, of_file: bool) -> _Wanted:
 
 def _parsed(content: bytes, wanted: _Wanted) -> Binary:
     """The binary with that content. Raises 107000: it is none."""
-    if content is UNKNOWN:
-        binary = Binary(b"", None, wanted.cpu >= 0)
+    if isinstance(content, Unknown):
+        binary = Binary(content, None, wanted.cpu >= 0)
     else:
         symbols = {} if wanted.cpu >= 0 else functions(content)
         if symbols is None:
@@ -229,7 +229,7 @@ def _beside(path: bytes, extension: bytes) -> bytes:
 
 def _operators(content: bytes, path: bytes) -> Symbols | None:
     """The names of operators in an operator information file. Raises 107000."""
-    if content is UNKNOWN:
+    if isinstance(content, Unknown):
         return None
     try:
         found = json.loads(content)
@@ -290,16 +290,31 @@ def binary_set_exception_callback(
 # Functions.
 
 
-def _kernel(machine: "Machine", binary: Binary, name: bytes) -> int:
-    """The handle of a function that the binary has. Made when it is first asked for."""
+def _kernel(machine: "Machine", context: Context, binary: Binary, name: bytes) -> int:
+    """The handle of a function that the binary has. Made when it is first asked for.
+
+    Raises:
+        Refused: 207001, or 107000 where only the trace knows that there is none.
+    """
     kernel = binary.kernels.get(name)
     if kernel is None:
+        modelled = machine.port.model(name)
+        if modelled is None:
+            raise out_of_range("the binary has no kernel {}", _text(name))
+        _place(machine, context, binary)
         symbol = None if binary.symbols is None else binary.symbols.get(name)
         kernel = Kernel(machine.new_handle(), name, binary, symbol)
-        kernel.modelled = machine.port.model(name)
+        kernel.modelled = modelled
         binary.kernels[name] = kernel
         machine.kernels[kernel.handle] = kernel
+    else:
+        _place(machine, context, binary)
     return kernel.handle
+
+
+def _not_found(machine: "Machine", thread: Thread, function: str, refused: Refused) -> Any:
+    """The reply of a call that found no kernel: null is written."""
+    return machine.refuse(thread, function, refused), 0
 
 
 @call("aclrtBinaryGetFunction")
@@ -317,9 +332,11 @@ def binary_get_function(machine: "Machine", thread: Thread, handle: int, name: b
     if symbols is not None and name not in symbols and name not in binary.kernels:
         known = ", ".join(_text(each) for each in [*symbols][:8]) or "none"
         refused = out_of_range("the binary has no kernel {}; it has {}", _text(name), known)
-        return machine.refuse(thread, "aclrtBinaryGetFunction", refused), 0
-    _place(machine, context, binary)
-    return 0, _kernel(machine, binary, name)
+        return _not_found(machine, thread, "aclrtBinaryGetFunction", refused)
+    try:
+        return 0, _kernel(machine, context, binary, name)
+    except Refused as refused:
+        return _not_found(machine, thread, "aclrtBinaryGetFunction", refused)
 
 
 @call("aclrtBinaryGetFunctionByEntry")
@@ -336,10 +353,9 @@ def binary_get_function_by_entry(machine: "Machine", thread: Thread, handle: int
     context = machine.context_of(thread)
     for name in binary.symbols or ():
         if entry_of(name) == entry:
-            _place(machine, context, binary)
-            return 0, _kernel(machine, binary, name)
+            return 0, _kernel(machine, context, binary, name)
     refused = out_of_range("the binary has no kernel with the entry {}", entry)
-    return machine.refuse(thread, "aclrtBinaryGetFunctionByEntry", refused), 0
+    return _not_found(machine, thread, "aclrtBinaryGetFunctionByEntry", refused)
 
 
 @call("aclrtRegisterCpuFunc")
@@ -361,8 +377,7 @@ def register_cpu_func(
         raise out_of_range(
             "the binary {:#x} is not for the control processor; load it with the option cpuKernelMode", handle
         )
-    _place(machine, machine.context_of(thread), binary)
-    return 0, _kernel(machine, binary, name)
+    return 0, _kernel(machine, machine.context_of(thread), binary, name)
 
 
 @call("aclrtFunctionGetBinary")

@@ -101,7 +101,11 @@ class KernelModel:
             raise ModelError(
                 f"{self.where}: the model of {self.name} has to take {expected}, and takes {signature}"
             ) from None
-        names = list(bound.arguments)[1 : 1 + count]
+        names: list[str] = []
+        for name, value in bound.arguments.items():
+            several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            names += [f"{name}[{place}]" for place in range(len(value))] if several else [name]
+        names = names[1 : 1 + count]
         scalars = {
             name for name, parameter in zip(names, self.parameters, strict=False) if isinstance(parameter, Scalar)
         }
@@ -128,10 +132,11 @@ def kernel(
     """
 
     def declare(run: Callable[..., None]) -> KernelModel:
+        run = run.run if isinstance(run, KernelModel) else run
         if not callable(run) or not hasattr(inspect.unwrap(run), "__code__"):
             raise ModelError(f"the model of {name} is {run!r}, and no Python function")
-        model = KernelModel(name, parameters, run.run if isinstance(run, KernelModel) else run, *tolerance)
-        namespace = getattr(inspect.unwrap(model.run), "__globals__", {})
+        model = KernelModel(name, parameters, run, *tolerance)
+        namespace: dict[str, Any] = getattr(inspect.unwrap(run), "__globals__", {})
         namespace.setdefault(DECLARED, []).append(model)
         return model
 
