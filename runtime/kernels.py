@@ -147,13 +147,11 @@ class Launch(Task):
         )  # fmt: skip
 
 
-class UnmodelledLaunch(Launch):
+class UnmodelledLaunch(Task):
     """A launch of a kernel without a model: takes its turn and touches nothing."""
 
     __slots__ = ()
 
+    grouped = True
     inert = True
-    writes = False
-
-    def effect(self, machine: "Machine") -> Refused | None:
-        return None
+    what = "kernel launch"

@@ -10,7 +10,6 @@ from cannery.runtime.calls.streams import named_stream, submission_stream
 from cannery.runtime.errors import ACL_ERROR_RT_INVALID_HANDLE, Refused, invalid, null, out_of_range, unsupported
 from cannery.runtime.kernels import Launch, UnmodelledLaunch
 from cannery.runtime.objects import Stream, Thread
-from cannery.runtime.places import Place
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -66,14 +65,19 @@ def _submit(
     blocks: int,
     handle: int,
     named: Stream | None,
+    size: int,
     block: bytes | None,
-    source: Place | None = None,
-    size: int = 0,
+    address: int = 0,
     offsets: tuple[int, ...] | None = None,
     placeholders: tuple[tuple[int, int], ...] = (),
 ) -> int:
-    """Queue a launch. Raises what finding its stream does; 107017, the kernel is not on the stream's device; 207000, it
-    has no model, where the settings ask for one."""
+    """Queue a launch with ``size`` bytes of arguments: ``block``, or what is at ``address`` when it runs.
+
+    Raises:
+        Refused: what finding its stream does; 107017, the kernel is not on the stream's device; 207000, it has no model,
+            where the settings ask for one.
+    """
+    task: UnmodelledLaunch | Launch
     context = thread.context
     if context is None:
         context = machine.context_of(thread)
@@ -85,14 +89,17 @@ def _submit(
             "there is no kernel model for {}, and --strict asks for one; give it with --kernels",
             kernel.name.decode(errors="replace"),
         )
-    task = Launch() if kernel.modelled else UnmodelledLaunch()
-    task.kernel = kernel
-    task.blocks = blocks
-    task.block = block
-    task.source = source
-    task.size = size
-    task.offsets = offsets
-    task.placeholders = placeholders
+    if not kernel.modelled:
+        task = UnmodelledLaunch()
+    else:
+        task = launch = Launch()
+        launch.kernel = kernel
+        launch.blocks = blocks
+        launch.block = block
+        launch.source = None if block is not None else machine.memory.place(address)
+        launch.size = size
+        launch.offsets = offsets
+        launch.placeholders = placeholders
     task.cost = machine.profile.launch_ns
     task.stream = stream
     machine.schedule.submit(task)
@@ -126,7 +133,7 @@ def launch_kernel(
     named = named_stream(machine, stream_handle)
     _check_blocks(blocks)
     _check_size(size)
-    return _submit(machine, thread, kernel, blocks, stream_handle, named, None, machine.memory.place(address), size)
+    return _submit(machine, thread, kernel, blocks, stream_handle, named, size, None, address)
 
 
 @call("aclrtLaunchKernelV2")
@@ -150,7 +157,7 @@ def launch_kernel_v2(
     _check_size(size)
     _check_blocks(blocks)
     _check_configuration(configuration)
-    return _submit(machine, thread, kernel, blocks, stream_handle, named, None, machine.memory.place(address), size)
+    return _submit(machine, thread, kernel, blocks, stream_handle, named, size, None, address)
 
 
 @call("aclrtLaunchKernelWithConfig")
@@ -192,9 +199,9 @@ def launch_kernel_with_config(
         blocks,
         stream_handle,
         named,
-        block_of(machine, arguments),
-        None,
         arguments.size,
+        block_of(machine, arguments),
+        0,
         arguments.offsets,
         arguments.placeholders,
     )
@@ -226,7 +233,7 @@ def launch_kernel_with_host_args(
         _check_placeholders(placeholders, count, size)
     _check_blocks(blocks)
     _check_configuration(configuration)
-    return _submit(machine, thread, kernel, blocks, stream_handle, named, block, None, size, None, placeholders or ())
+    return _submit(machine, thread, kernel, blocks, stream_handle, named, size, block, 0, None, placeholders or ())
 
 
 def _check_placeholders(placeholders: tuple[tuple[int, int], ...] | None, count: int, size: int) -> None:
