@@ -74,8 +74,8 @@ def _submit(
     """Queue a launch with ``size`` bytes of arguments: ``block``, or what is at ``address`` when it runs.
 
     Raises:
-        Refused: what finding its stream does; 107017, the kernel is not on the stream's device; 207000, it has no model,
-            where the settings ask for one.
+        Refused: what finding its stream does; 107017, the kernel is not on the stream's device; 207000, it has no
+            model, where the settings ask for one.
     """
     task: UnmodelledLaunch | Launch
     context = thread.context
