@@ -58,10 +58,15 @@ class Printer:
         self._params: dict[str, list[tuple[str, Show, Show | None]]] = {}
         self._result: dict[str, Show] = {}
 
-    def line(self, record: Record) -> str:
-        """One record as one line, without its end."""
+    def see(self, record: Record) -> None:
+        """Learn from a record that need not be printed what others mean."""
         if isinstance(record, Call):
             self._kernels.note(record)
+
+    def line(self, record: Record) -> str:
+        """One record as one line, without its end."""
+        self.see(record)
+        if isinstance(record, Call):
             text = self.call(record.function, record.ins, record.outs)
             text += f" = {self.result(record.function, record.ret)}"
             if not record.supported:
