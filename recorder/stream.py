@@ -216,19 +216,24 @@ def read_effect(wire: Any) -> Effect:
     if code == format.THREAD:
         thread, worker = _numbers(tuple(rest))
         return Effect(kind, True, None, 0, thread, worker)
-    if code == format.MODEL:
-        name, digest = rest
-        return Effect(kind, True, read_payload(digest), text=_text(name))
-    if code in (format.WROTE, format.SAW):
-        place, offset, payload = rest
-        place, offset = _numbers((place, offset))
-        return Effect(kind, True, read_payload(payload), place=place, offset=offset)
+    if code >= format.MODEL:
+        return _kernel_effect(code, kind, rest)
     (second,) = rest
-    if code == format.KERNEL:
-        return Effect(kind, True, parts=_numbers((second,))[0])
     if code == format.ALLOC:
         return Effect(kind, True, None, _numbers((second,))[0])
     return Effect(kind, True, read_payload(second))
+
+
+def _kernel_effect(code: int, kind: str, rest: list[Any]) -> Effect:
+    if code == format.MODEL:
+        name, source = rest
+        return Effect(kind, True, read_payload(source), text=_text(name))
+    if code == format.KERNEL:
+        (parts,) = rest
+        return Effect(kind, True, parts=_numbers((parts,))[0])
+    place, offset, payload = rest
+    place, offset = _numbers((place, offset))
+    return Effect(kind, True, read_payload(payload), place=place, offset=offset)
 
 
 def read_payload(wire: Any) -> Payload:
