@@ -13,8 +13,8 @@ import xxhash
 
 from cannery.recorder.codec import token_value
 from cannery.recorder.records import Effect, Payload
-from cannery.runtime.kernels import IN_DEVICE, KernelRun, Range
-from cannery.runtime.ports import Unknown
+from cannery.runtime.kernels import IN_DEVICE, KernelRun
+from cannery.runtime.ports import Range, Unknown
 
 if TYPE_CHECKING:
     from cannery.runtime.models.declare import KernelModel

@@ -4,7 +4,7 @@ What a kernel computes, the machine does not know: the port runs a kernel model,
 Whether there is one is asked once for each function, so that launches without a model cost no more than any task.
 """
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.errors import ACL_ERROR_RT_AICORE_EXCEPTION, ACL_ERROR_RT_AICPU_EXCEPTION, Refused
 from cannery.runtime.places import DEVICE
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 IN_DEVICE: Final = "device memory"
 IN_ARGUMENTS: Final = "the argument block"
 IN_HOST: Final = "registered host memory"
-
-
-class Range(NamedTuple):
-    """Bytes at ``offset`` from where the pointer at ``place`` of a launch's arguments points."""
-
-    place: int
-    offset: int
-    content: memoryview
 
 
 class Target:

@@ -6,10 +6,19 @@ the memory of the program; the replay port answers from the trace. An answer tha
 is neither an argument nor the time, is an input that replay cannot reproduce: a defect.
 """
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from cannery.runtime.kernels import KernelRun
+
+
+class Range(NamedTuple):
+    """Bytes at ``offset`` from where the pointer at ``place`` of a launch's arguments points."""
+
+    place: int
+    offset: int
+    content: memoryview
+
 
 class Unknown(bytes):
     """Content that a replay does not have, since the trace was recorded without it: as many zeros."""

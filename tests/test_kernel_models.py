@@ -304,7 +304,7 @@ class TestComparing:
     """A model that runs again has to give what it gave, within its tolerance."""
 
     def differences(self, model: KernelModel, device: Device, recorded: bytes | None) -> list[str]:
-        from cannery.runtime.kernels import Range
+        from cannery.runtime.ports import Range
 
         ranges = None if recorded is None else [Range(16, 0, memoryview(recorded))]
         return rerun(model, device, never, ranges)  # type: ignore[arg-type]

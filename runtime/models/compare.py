@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy
 
-from cannery.runtime.kernels import IN_HOST, KernelRun, Range
+from cannery.runtime.kernels import IN_HOST, KernelRun
 from cannery.runtime.models.declare import KernelModel
 from cannery.runtime.models.run import Failure, Memory, ReadHost, execute, prepare, restore
+from cannery.runtime.ports import Range
 
 
 def rerun(model: KernelModel, launch: KernelRun, read: ReadHost, recorded: Sequence[Range] | None) -> list[str]:

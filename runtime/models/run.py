@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy
 
-from cannery.runtime.kernels import IN_ARGUMENTS, IN_DEVICE, IN_HOST, KernelRun, Range, Target
+from cannery.runtime.kernels import IN_ARGUMENTS, IN_DEVICE, IN_HOST, KernelRun, Target
 from cannery.runtime.models.declare import POINTER_SIZE, Array, KernelModel, Launched, Parameter
+from cannery.runtime.ports import Range
 
 _LINE: Final = 64  # changed bytes in the same such line, or in neighbouring ones, are one range
 _MOST_RANGES: Final = 256  # of one array; beyond that what is near each other becomes one
