@@ -45,6 +45,10 @@ FILL: Final = 4
 ALLOC: Final = 5
 FILE: Final = 6
 THREAD: Final = 7
+MODEL: Final = 8
+KERNEL: Final = 9
+WROTE: Final = 10
+SAW: Final = 11
 EFFECT_KINDS: Final = {
     READ: "read",
     WRITE: "write",
@@ -53,6 +57,10 @@ EFFECT_KINDS: Final = {
     ALLOC: "alloc",
     FILE: "file",
     THREAD: "thread",
+    MODEL: "model",
+    KERNEL: "kernel",
+    WROTE: "wrote",
+    SAW: "saw",
 }
 POLICIES: Final = ("input", "full", "hash", "none")
 SHORT: Final = 32  # bytes of payload that stand in the record itself

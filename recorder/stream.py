@@ -206,6 +206,9 @@ def read_effect(wire: Any) -> Effect:
     kind = EFFECT_KINDS.get(abs(code))
     if kind is None:
         raise Malformed(f"an effect of kind {code}, which this version does not know")
+    if code == -format.KERNEL:
+        (text,) = rest
+        return Effect(kind, False, text=_text(text))
     if code < 0:
         return Effect(kind, False)
     if code == format.FILL:
@@ -213,10 +216,24 @@ def read_effect(wire: Any) -> Effect:
     if code == format.THREAD:
         thread, worker = _numbers(tuple(rest))
         return Effect(kind, True, None, 0, thread, worker)
+    if code >= format.MODEL:
+        return _kernel_effect(code, kind, rest)
     (second,) = rest
     if code == format.ALLOC:
         return Effect(kind, True, None, _numbers((second,))[0])
     return Effect(kind, True, read_payload(second))
+
+
+def _kernel_effect(code: int, kind: str, rest: list[Any]) -> Effect:
+    if code == format.MODEL:
+        name, source = rest
+        return Effect(kind, True, read_payload(source), text=_text(name))
+    if code == format.KERNEL:
+        (parts,) = rest
+        return Effect(kind, True, parts=_numbers((parts,))[0])
+    place, offset, payload = rest
+    place, offset = _numbers((place, offset))
+    return Effect(kind, True, read_payload(payload), place=place, offset=offset)
 
 
 def read_payload(wire: Any) -> Payload:
@@ -274,6 +291,13 @@ def _numbers(row: Any) -> Any:
         if value.__class__ is not int:
             raise Malformed(f"{value!r} where a whole number belongs")
     return row
+
+
+def _text(value: Any) -> str:
+    """``value``, if it is a text."""
+    if value.__class__ is not str:
+        raise Malformed(f"{value!r} where a text belongs")
+    return str(value)
 
 
 def _below(function: int, count: int) -> int:

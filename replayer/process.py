@@ -1,7 +1,7 @@
 """Replays the processes of a bundle: from the files to a :class:`Result` for each."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
@@ -12,6 +12,9 @@ from cannery.replayer.replay import Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
 
+if TYPE_CHECKING:
+    from cannery.runtime.models.load import Models
+
 _TOLD: Final = 8192  # records between two reports of progress
 
 
@@ -21,9 +24,10 @@ def replay_process(
     changes: dict[str, Any] | None = None,
     keep_going: bool = False,
     progress: Callable[[int], None] | None = None,
+    models: "Models | None" = None,
 ) -> Result:
-    """Replay one process. ``changes`` are settings of a what-if replay, by field. ``progress`` is told, now and
-    then, how many calls were replayed.
+    """Replay one process. ``changes`` are settings of a what-if replay, by field, ``models`` kernel models to run
+    again. ``progress`` is told, now and then, how many calls were replayed.
 
     Raises:
         ReplayError: it cannot be replayed; the text says why.
@@ -44,6 +48,7 @@ def replay_process(
             first_ordinal=header.get("first_ordinal", 0),
             what_if=bool(changes),
             keep_going=keep_going,
+            models=models,
         )
     except (SettingError, ValueError, TypeError, AttributeError) as error:
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
@@ -100,4 +105,6 @@ def _result(
         in_flight,
         complete,
         damage,
+        replay.port.rerun,
+        replay.port.not_rerun,
     )

@@ -96,7 +96,7 @@ def close_context(machine: "Machine", context: Context) -> None:
 
 
 def close_device(machine: "Machine", device: Device) -> None:
-    """The last context of a device is gone: its events, notifies and memory go too."""
+    """The last context of a device is gone: its events, notifies and memory go too, and the kernels on it."""
     for event in [*device.events.values()]:
         close_event(machine, event)
     for notify in [*device.notifies.values()]:
@@ -105,6 +105,8 @@ def close_device(machine: "Machine", device: Device) -> None:
         counting.close(machine, counter)
     device.peers.clear()
     device.core_limits.clear()
+    for binary in machine.binaries.values():
+        binary.close_device(device)
     machine.memory.clear(device)
 
 

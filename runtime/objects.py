@@ -16,6 +16,7 @@ from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
 if TYPE_CHECKING:
     from cannery.runtime.graphs import Graph, Run
     from cannery.runtime.host_functions import Runner, Worker
+    from cannery.runtime.kernel_arguments import Arguments
     from cannery.runtime.lanes import Captured, Lane
 
 SYNC: Final = 0x01
@@ -65,12 +66,13 @@ class Thread:
     until a context is set explicitly. ``running``: its calls that had a function of the program run, innermost last,
     each with what takes the value that the function returns. ``capture_mode``: what aclmdlRICaptureThreadExchangeMode
     set. ``known_as``: the program's id of it, None if nobody asked yet; then also which ``worker`` it is, 0 for none.
-    ``limited_by``: the stream whose core limits it uses.
+    ``limited_by``: the stream whose core limits it uses. ``arguments``: the argument list that aclrtKernelArgsInit made
+    last.
     """
 
     __slots__ = (
-        "capture_mode", "context", "follows", "known_as", "last_error", "limited_by", "messages", "ordinal", "running",
-        "worker",
+        "arguments", "capture_mode", "context", "follows", "known_as", "last_error", "limited_by", "messages",
+        "ordinal", "running", "worker",
     )  # fmt: skip
 
     def __init__(self, ordinal: int) -> None:
@@ -80,6 +82,7 @@ class Thread:
         self.last_error = 0
         self.capture_mode = 0
         self.limited_by: Stream | None = None
+        self.arguments: Arguments | None = None
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.running: list[tuple[str, Callable[[int], Any]]] = []
         self.known_as: int | None = None

@@ -11,7 +11,8 @@ ON: Final = ("1", "yes", "true", "on")
 VARIABLES: Final = tuple(
     f"CANNERY_{name}"
     for name in (
-        *("PRODUCT", "DEVICES", "SCHEDULE", "CLOCK", "BEHAVIOUR", "ACL_API", "VIRTUALISED"),  # what results depend on
+        # what results depend on
+        *("PRODUCT", "DEVICES", "SCHEDULE", "CLOCK", "BEHAVIOUR", "ACL_API", "VIRTUALISED", "KERNELS", "STRICT"),
         *("TRACE", "FORCE", "RECORD", "PAYLOAD", "PAYLOAD_LIMIT", "SESSION", "ENGINE", "CACHE"),
         *("LAUNCH", "PURE", "ENCODER"),  # set by `cannery run`, and for developers
     )

@@ -29,14 +29,7 @@ from cannery.runtime.version import VERSION
 from cannery.shim._engine import ffi, lib
 from cannery.shim.host import LiveHost, map_file
 from cannery.shim.journal import JournalWriter
-
-
-def say(text: str) -> None:
-    """One line to the user. Standard error may be closed or full: then there is nobody to tell."""
-    try:
-        os.write(2, f"cannery: {text}\n".encode())
-    except OSError:
-        pass
+from cannery.shim.messages import say
 
 
 class Recording:

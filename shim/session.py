@@ -18,7 +18,8 @@ from cannery.runtime.variables import VARIABLES, misspelt
 from cannery.shim._engine import ffi, lib
 from cannery.shim.answers import words
 from cannery.shim.host import LiveHost
-from cannery.shim.recording import Recording, say
+from cannery.shim.messages import say
+from cannery.shim.recording import Recording
 
 #: What a step takes on the virtual clock, ns: about what a call takes on the real one.
 VIRTUAL_STEP: Final = 1_000
@@ -48,7 +49,7 @@ def given_at_start() -> Iterator[str]:
 
 def _begin(variables: dict[str, str]) -> tuple[LiveHost, Machine, Settings]:
     """The machine that the environment asks for; a variable whose value nothing knows is left out, with a line."""
-    host = LiveHost()
+    host = LiveHost(variables.get("CANNERY_KERNELS", ""))
     try:
         settings = Settings.from_environment(variables)
         return host, Machine(settings, host), settings

@@ -23,7 +23,7 @@ class Process(Stream):
         live.ok("aclFinalize")
         super().__init__(live.records)
         self.ordinal = ordinal
-        self.header = {"parent": parent, "first_ordinal": forked_after}
+        self.header |= {"parent": parent, "first_ordinal": forked_after}
         self.settings: dict[str, Any] = {"product": "A2"}
         self.end = end or None
 

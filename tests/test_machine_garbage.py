@@ -7,6 +7,7 @@ import pytest
 
 from cannery.runtime.machine import Wait
 from cannery.runtime.objects import PERSISTENT
+from tests import kernel_tools
 from tests.fakes import OUT, Driver, ident
 
 
@@ -38,6 +39,7 @@ def everything(driver: Driver) -> None:
     functions(driver)
     instances(driver)
     counting(driver)
+    kernels(driver)
     for _ in range(3):
         driver.call("aclrtSynchronizeStream", 5)
         driver.call("aclInit", b"missing")
@@ -128,6 +130,41 @@ def counting(driver: Driver) -> None:
     driver.ok("aclrtCntNotifyRecord", notify, 0, (1, 3))
     driver.ok("aclrtSynchronizeStream", 0)
     driver.ok("aclrtCntNotifyDestroy", notify)
+def kernels(driver: Driver) -> None:
+    """A binary, argument lists, launches that run, fail, wait in a graph and are lost with their stream."""
+    driver.host.files[b"/k.o"] = kernel_tools.elf("double", "raises", "unknown")
+    driver.host.models = kernel_tools.models()
+    binary = driver.ok("aclrtBinaryLoadFromFile", b"/k.o", None, OUT)
+    stream, memory = driver.stream(), driver.device_memory(16)
+    first, raises, unknown = (
+        driver.ok("aclrtBinaryGetFunction", binary, name, OUT) for name in (b"double", b"raises", b"unknown")
+    )
+    driver.ok("aclrtBinarySetExceptionCallback", binary, 5, 0)
+    for _ in range(2):
+        held = driver.ok("aclrtKernelArgsInit", first, OUT)
+    driver.ok("aclrtKernelArgsAppend", held, kernel_tools.block(memory), 8, OUT)
+    driver.ok("aclrtKernelArgsFinalize", held)
+    driver.ok("aclrtLaunchKernelWithConfig", first, 1, stream, None, held, 0)
+    driver.ok("aclrtLaunchKernelWithHostArgs", unknown, 1, stream, None, kernel_tools.block(memory), 8, None, 0)
+    arguments = kernel_tools.block(memory, number=1)
+    driver.ok("aclrtLaunchKernelWithHostArgs", raises, 1, stream, None, arguments, 12, None, 0)
+    assert isinstance(driver.call("aclrtSynchronizeStream", stream), Wait)
+    info = driver.errands[-1].invoke.arguments[0]
+    driver.ok("aclrtGetArgsFromExceptionInfo", info, OUT, OUT)
+    driver.errand_done(driver.errands[-1].worker)
+    driver.ok("aclmdlRICaptureBegin", stream, 2)
+    driver.ok("aclmdlRICaptureTaskGrpBegin", stream)
+    driver.ok("aclrtLaunchKernel", first, 1, memory, 8, stream)
+    group = driver.ok("aclmdlRICaptureTaskGrpEnd", stream, OUT)
+    graph = driver.ok("aclmdlRICaptureEnd", stream, OUT)
+    driver.ok("aclmdlRICaptureTaskUpdateBegin", stream, group)
+    driver.ok("aclrtLaunchKernel", first, 1, memory, 8, stream)
+    driver.ok("aclmdlRICaptureTaskUpdateEnd", stream)
+    driver.ok("aclmdlRIDestroy", graph)
+    driver.gate(stream)
+    driver.ok("aclrtLaunchKernel", first, 1, memory, 8, stream)
+    driver.ok("aclrtBinaryUnLoad", binary)
+    driver.ok("aclrtFree", memory)
 
 
 def exceptions(driver: Driver) -> None:

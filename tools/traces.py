@@ -78,9 +78,9 @@ def calls(stream: "ProcessStream") -> int | None:
         return None
 
 
-def count(number: int, noun: str) -> str:
-    """``1 call``, ``12,345 calls``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 call``, ``12,345 calls``. ``plural`` where an s does not make one."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def size(number: float) -> str:

@@ -1,9 +1,9 @@
 """Compares two recorded processes: from their files to what was found."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import zip_longest
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from cannery.recorder.codec import WireError
 from cannery.recorder.format import TraceError
@@ -28,6 +28,8 @@ class Stream(Protocol):
 
     @property
     def schema(self) -> Schema: ...
+    @property
+    def header(self) -> Mapping[str, Any]: ...
     @property
     def finished(self) -> bool: ...
     @property
@@ -86,6 +88,7 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
             deliveries[side] if options.payloads else None,
             layouts if side == B else None,
             options.wanted,
+            devices=_devices(stream),
         )
         for side, stream in enumerate(streams)
     )
@@ -130,6 +133,10 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
     )
 
 
+def _devices(stream: Stream) -> tuple[int, int]:
+    return stream.header["device_base"], stream.header["device_span"]
+
+
 def _same_windows(streams: tuple[Stream, Stream]) -> int | None:
     """How many windows from the first on have equal bytes, and so equal records; None when that is all."""
     if streams[A].schema.functions != streams[B].schema.functions:
@@ -162,7 +169,7 @@ def profiles(
     """What each thread of a process does, and whether the trace goes to the process's end."""
     profiler = Profiler(shapes)
     deliveries = Deliveries(shapes, profiler.payload) if options.payloads else None
-    side = Side(stream.records_of(1), shapes, deliveries, layouts, options.wanted)
+    side = Side(stream.records_of(1), shapes, deliveries, layouts, options.wanted, devices=_devices(stream))
     for _, call in side.items():
         profiler.call(call)
     return profiler.profiles, side.incomplete is None

@@ -40,6 +40,8 @@ class ValuePrinter(Printer):
 
     def _show(self, form: str, param: ParamForm) -> Show:
         show = super()._show(form, param)
+        if form == "bytes":
+            return lambda value: _words(value) if isinstance(value, tuple) else show(value)
         if form != "address":
             return show
         return lambda value: show(value[2] if is_placed(value) else value)
@@ -59,6 +61,12 @@ class ValuePrinter(Printer):
             return f"#{call.number} T{call.thread} {self.call(call.function, call.ins, None)} had not returned"
         text = f"{self.call(call.function, call.ins, call.outs)} = {self.result(call.function, call.ret)}"
         return f"#{call.number} T{call.thread} {text}{'' if call.supported else ' (unsupported)'}"
+
+
+def _words(values: tuple[Any, ...]) -> str:
+    """The arguments of a kernel, word by word."""
+    shown = [word[::-1] if isinstance(word, bytes) else word[2] if is_placed(word) else word for word in values]
+    return f"[{', '.join(f'0x{word.hex()}' if isinstance(word, bytes) else f'd+{word:#x}' for word in shown)}]"
 
 
 class Writer:

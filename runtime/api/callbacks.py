@@ -86,6 +86,6 @@ CALLBACKS: Final = (
     ),
     call("aclrtGetFuncHandleFromExceptionInfo")(
         info=Handle("exception"),
-        func=HandleOut("function"),
+        func=HandleOut("kernel"),
     ),
 )

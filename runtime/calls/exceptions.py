@@ -3,7 +3,13 @@
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.calls.registry import call
-from cannery.runtime.errors import Refused, invalid, null, out_of_range
+from cannery.runtime.errors import (
+    ACL_ERROR_RT_MEMORY_ALLOCATION,
+    Refused,
+    invalid,
+    null,
+    out_of_range,
+)
 from cannery.runtime.exceptions import FailedTask
 from cannery.runtime.objects import Thread
 
@@ -87,24 +93,44 @@ def get_error_code(machine: "Machine", thread: Thread, info: int) -> int:
 
 @call("aclrtGetArgsFromExceptionInfo")
 def get_args(machine: "Machine", thread: Thread, info: int, out_address: int, out_size: int) -> Any:
-    """Only kernels have arguments, and there are none of those yet."""
+    """Arguments in memory of the host are copied to the device for this, as a card has them; the copy lasts until the
+    callbacks have returned."""
     failed = _failed(machine, thread, "aclrtGetArgsFromExceptionInfo", info)
     if failed is None:
         return NO_ARGUMENTS
-    for name, out in (("devArgsPtr", out_address), ("devArgsLen", out_size)):
-        if not out:
-            raise null(name)
-    machine.refuse(thread, "aclrtGetArgsFromExceptionInfo", invalid("the task {} is no kernel", failed.task))
-    return NO_ARGUMENTS
+    if not out_address:
+        raise null("devArgsPtr")
+    if not out_size:
+        raise null("devArgsLen")
+    launch = failed.launch
+    if launch is None:
+        refused = invalid("the task {} is no kernel", failed.task)
+        machine.refuse(thread, "aclrtGetArgsFromExceptionInfo", refused)
+        return NO_ARGUMENTS
+    if launch.block is None:
+        assert launch.source is not None
+        return 0, launch.source.address, launch.size
+    if failed.arguments is None:
+        failed.arguments = machine.memory.allocate(launch.stream.device, launch.size)
+        if failed.arguments is None:
+            raise Refused(
+                ACL_ERROR_RT_MEMORY_ALLOCATION,
+                "device {} has not {} bytes left for a copy of the arguments", launch.stream.device.user, launch.size,
+            )  # fmt: skip
+        machine.memory.store(machine.memory.place(failed.arguments.address), launch.block)
+    return 0, failed.arguments.address, launch.size
 
 
 @call("aclrtGetFuncHandleFromExceptionInfo")
 def get_func_handle(machine: "Machine", thread: Thread, info: int, out: int) -> Any:
-    """As :func:`get_args`; null is written (reference implementation)."""
+    """Null is written where there is none."""
     failed = _failed(machine, thread, "aclrtGetFuncHandleFromExceptionInfo", info)
     if failed is None:
         return NO_ARGUMENTS
     if not out:
         raise null("func")
-    refused = out_of_range("the task {} is no kernel", failed.task)
-    return machine.refuse(thread, "aclrtGetFuncHandleFromExceptionInfo", refused), 0
+    launch = failed.launch
+    if launch is None or launch.kernel.handle not in machine.kernels:
+        refused = out_of_range("the task {} is no kernel, or its binary was unloaded", failed.task)
+        return machine.refuse(thread, "aclrtGetFuncHandleFromExceptionInfo", refused), 0
+    return 0, launch.kernel.handle

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cannery.runtime.calls import (
     batches,
+    binaries,
     building,
     cache,
     callbacks,
@@ -31,6 +32,8 @@ from cannery.runtime.calls import (
     graphs,
     host_memory,
     initialisation,
+    kernel_arguments,
+    launches,
     limits,
     memory,
     memory_info,
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HANDLERS",
     "batches",
+    "binaries",
     "bind",
     "building",
     "cache",
@@ -74,6 +78,8 @@ __all__ = [
     "graphs",
     "host_memory",
     "initialisation",
+    "kernel_arguments",
+    "launches",
     "limits",
     "memory",
     "memory_info",

@@ -1,6 +1,7 @@
 """``cannery run``: start a program with the shim in front of the runtime library, and finish its trace."""
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -26,14 +27,16 @@ _HANDED_ON: Final = "CANNERY_LAUNCH"  # "session:trace" of the run that started 
               " only sizes. [default: input]")
 @click.option("--payload-limit", type=options.Size(), envvar="CANNERY_PAYLOAD_LIMIT", metavar="SIZE",
               help="Keep only the hash of anything longer, as in 64M.")
+@options.kernels("Python file that says what kernels compute. May be repeated. [default: CANNERY_KERNELS, and the"
+                 " models of installed packages]")
 @click.option("--engine", type=options.OneOf("private", "inline", "host"), envvar="CANNERY_ENGINE",
               help="Where the engine's Python lives; change it only where 'private' cannot be loaded.")
 @click.option("--session", metavar="NAME", help="Join, or begin, the session of that name: its programs share devices"
               " and trace. [default: a session of its own]")
 @click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGUMENT]...", type=click.UNPROCESSED)
 @click.pass_context
-def command(context: click.Context, /, trace: str | None, force: bool | None, record: bool | None,
-            session: str | None, command_line: tuple[str, ...], **chosen: Any) -> None:  # fmt: skip
+def command(context: click.Context, /, trace: str | None, force: bool | None, record: bool | None, session: str | None,
+            kernels: tuple[str, ...], command_line: tuple[str, ...], **chosen: Any) -> None:  # fmt: skip
     """Run a program without an NPU, and record every runtime call it and its children make.
 
     \b
@@ -41,6 +44,7 @@ def command(context: click.Context, /, trace: str | None, force: bool | None, re
       cannery run -o a.cann -- ./app args
       cannery run --product 310P --devices 2 -- python serve.py
       cannery run --schedule late --no-record -- ./app    (shows missing synchronisation)
+      cannery run --kernels models.py -- ./app            (docs/kernels.md says what to write there)
 
     Options are also variables: --product 310P is CANNERY_PRODUCT=310P, -o is CANNERY_TRACE.
 
@@ -89,6 +93,13 @@ def command(context: click.Context, /, trace: str | None, force: bool | None, re
             line += f" ({command_line[0]}: {reason})" if reason else ""
         click.echo(f"cannery: {line}", err=True)
     context.exit(code if code >= 0 else 128 - code)
+
+
+def _check_models(environment: dict[str, str], kernels: tuple[str, ...]) -> None:
+    """Load the kernel models once here, so that the program is not started with wrong ones."""
+    if kernels:
+        environment["CANNERY_KERNELS"] = os.pathsep.join(str(Path(path).absolute()) for path in kernels)
+    options.load_models([path for path in environment.get("CANNERY_KERNELS", "").split(os.pathsep) if path], True)
 
 
 def _forget(environment: dict[str, str], session: str, trace: str = "") -> None:

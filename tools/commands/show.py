@@ -95,14 +95,17 @@ def _filter(bundle: "Bundle", calls: CallSet | None, functions: tuple[str, ...],
     return Filter(calls, callset.chooser(calls, known), frozenset(names), **choice)
 
 
-def _chosen(stream: "ProcessStream", wanted: Filter) -> "Iterator[Record]":
-    """The records to print, in order. With a call comes the end of its wait."""
+def _chosen(
+    stream: "ProcessStream", wanted: Filter, seen: "Callable[[Record], None]" = lambda record: None
+) -> "Iterator[Record]":
+    """The records to print, in order. With a call comes the end of its wait. ``seen`` gets all that were read."""
     from cannery.recorder.records import Call, Enter, Exit, Invoke, Note, Returned
 
     first = wanted.calls.first if wanted.calls else 0
     last = wanted.calls.last if wanted.calls else None
     waiting: set[int] = set()
     for record in stream.records(first, tolerant=True):
+        seen(record)
         if isinstance(record, Call | Enter):
             if last is not None and record.number > last and not waiting:
                 return
@@ -142,7 +145,7 @@ def _lines(bundle: "Bundle", stream: "ProcessStream", wanted: Filter, bare: bool
     printer = Printer(bundle.schema, bare)
     mark = _marker()
     unfinished = Unfinished()
-    for record in _chosen(stream, wanted):
+    for record in _chosen(stream, wanted, printer.see):
         line = printer.line(record)
         unfinished.note(record)
         if isinstance(record, Call | Exit) and record.ret and bundle.schema[record.function].can_fail:

@@ -22,6 +22,8 @@ _MOVED: Final = {
     "device_to_device": "device to device",
     "host_to_host": "host to host",
     "files": "from files",
+    "kernel_writes": "written by kernel models",
+    "kernel_reads": "of host memory read by kernel models",
 }
 
 
@@ -115,6 +117,11 @@ def _to_json(process: int, stats: "Stats", stored: dict[bytes, int]) -> dict[str
             "stored": len(stored),
             "stored_bytes": sum(stored.values()),
         },
+        "kernels": [
+            {"kernel": name, "modelled": modelled, "launches": times}
+            for (name, modelled), times in stats.launches.most_common()
+        ],
+        "kernels_failed": stats.kernels_failed,
         "memory": [
             {"device": None if device == HOST else device, **_memory(memory)}
             for device, memory in sorted(stats.memory.items(), key=lambda entry: (entry[0] == HOST, entry[0]))
@@ -167,6 +174,14 @@ def _lines(found: dict[str, Any], several: bool) -> Iterator[str]:
     yield f"threads   {_list(found['threads'].items(), 'thread ')}"
     if found["streams"]:
         yield f"streams   {_list(found['streams'].items(), '')}"
+    if found["kernels"]:
+        shown = [
+            (kernel["kernel"] + ("" if kernel["modelled"] else " (unmodelled)"), kernel["launches"])
+            for kernel in found["kernels"]
+        ]
+        yield f"kernels   {_list(shown, '')}"
+    if found["kernels_failed"]:
+        yield f"          {traces.count(found['kernels_failed'], 'launch', 'launches')} failed"
     moved = [f"{traces.size(size)} {_MOVED[name]}" for name, size in found["bytes"].items() if size]
     yield f"moved     {', '.join(moved) or 'nothing'}"
     yield f"payloads  {_payloads(found['payloads'])}"
