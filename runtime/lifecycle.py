@@ -92,6 +92,8 @@ def close_context(machine: "Machine", context: Context) -> None:
     for thread in machine.threads.values():
         if thread.context is context:
             thread.context = None
+    if context.overflow is not None and context.overflow.live:
+        machine.memory.free(context.overflow)
     device = context.device
     device.contexts -= 1
     if not device.contexts:
@@ -106,6 +108,7 @@ def close_device(machine: "Machine", device: Device) -> None:
         notifies.close(machine, notify)
     device.peers.clear()
     device.core_limits.clear()
+    device.sync_area = None
     machine.memory.clear(device)
 
 

@@ -28,6 +28,7 @@ from cannery.runtime.reach import Hold, hold
 from cannery.runtime.schedule import FAR
 from cannery.runtime.schedule_serial import make_schedule
 from cannery.runtime.settings import Settings
+from cannery.runtime.small_objects import SmallObject
 from cannery.runtime.tasks import Task
 from cannery.runtime.visible import visible_devices
 
@@ -93,6 +94,7 @@ class Machine:
         self.notifies: dict[int, Notify] = {}
         self.graphs: dict[int, Graph] = {}
         self.groups: dict[int, TaskGroup] = {}
+        self.small_objects: dict[int, SmallObject] = {}
         self.graph_count = 0
         self.captures: list[Graph] = []
         self.waits: list[Wait] = []

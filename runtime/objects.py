@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cannery.runtime.graphs import Graph, Run
     from cannery.runtime.host_functions import Runner, Worker
     from cannery.runtime.lanes import Captured, Lane
+    from cannery.runtime.places import Allocation
 
 SYNC: Final = 0x01
 CAPTURE_STREAM_PROGRESS: Final = 0x02
@@ -45,10 +46,14 @@ class Process:
 
     ``references`` counts aclInit. ``configuration`` is the content of the first one, which later ones have to repeat.
     ``messages`` is where failures of all threads go when the configuration says so, else None. ``wait_limit``: the
-    limit in ns of event waits that have none of their own, 0 for none (semantics.md 1.11).
+    limit in ns of event waits that have none of their own, 0 for none (semantics.md 1.11). ``parameters``,
+    ``operator_limit`` (in ns) and ``overflow_mode`` are what the program set of them, None where the product decides.
     """
 
-    __slots__ = ("configuration", "default_device", "finalised", "messages", "references", "wait_limit")
+    __slots__ = (
+        "configuration", "default_device", "finalised", "messages", "operator_limit", "overflow_mode", "parameters",
+        "references", "wait_limit",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.references = 0
@@ -57,6 +62,9 @@ class Process:
         self.default_device: Device | None = None
         self.messages: deque[Message] | None = None
         self.wait_limit = 0
+        self.parameters: dict[int, int] = {}
+        self.operator_limit: int | None = None
+        self.overflow_mode: int | None = None
 
 
 class Thread:
@@ -91,12 +99,13 @@ class Device:
     ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
     Events, notifies and memory belong to the device and go when it is closed. ``stream_ids``, ``event_ids`` and
     ``notify_numbers`` are what it has of them. ``peers``: the indices of devices whose memory it may reach.
-    ``core_limits``: how many cores of a kind the process may use, where it set that.
+    ``core_limits``: how many cores of a kind the process may use, where it set that. ``sync_area``: memory for the
+    cores of a kernel to meet at, None before somebody asks for it.
     """
 
     __slots__ = (
         "contexts", "core_limits", "event_ids", "events", "index", "notifies", "notify_numbers", "peers",
-        "primary", "selected", "stream_ids", "user",
+        "primary", "selected", "stream_ids", "sync_area", "user",
     )  # fmt: skip
 
     def __init__(self, index: int, user: int, streams: int, events: int) -> None:
@@ -110,15 +119,20 @@ class Device:
         self.notify_numbers = Numbers()
         self.peers: set[int] = set()
         self.core_limits: dict[int, int] = {}
+        self.sync_area: Allocation | None = None
         self.events: dict[int, Event] = {}
         self.notifies: dict[int, Notify] = {}
 
 
 class Context:
     """``streams`` by handle, the default stream first; ``graphs``, its model instances. ``failed``: what stopped it in
-    stop mode (semantics.md 5). ``worker`` runs its host functions."""
+    stop mode (semantics.md 5). ``worker`` runs its host functions. ``parameters`` were set for it. ``overflow``: its
+    memory for marks of overflow, None before somebody needs it (``calls/overflow.py``)."""
 
-    __slots__ = ("default", "device", "failed", "graphs", "handle", "primary", "stop_mode", "streams", "worker")
+    __slots__ = (
+        "default", "device", "failed", "graphs", "handle", "overflow", "parameters", "primary", "stop_mode", "streams",
+        "worker",
+    )  # fmt: skip
     __deletable__ = ("default",)  # for the compiled form: the reference back is dropped at the end
 
     default: "Stream"
@@ -132,6 +146,8 @@ class Context:
         self.stop_mode = False
         self.failed: Refused | None = None
         self.worker: Worker | None = None
+        self.parameters: dict[int, int] = {}
+        self.overflow: Allocation | None = None
 
 
 class Stream:

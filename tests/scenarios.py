@@ -1,7 +1,7 @@
 """Short programs over a :class:`tests.live.Live`: together they use every implemented function and kind of record."""
 
 from cannery.runtime.settings import Settings
-from tests import scenarios_graphs, scenarios_memory, scenarios_notifies, scenarios_streams
+from tests import scenarios_devices, scenarios_graphs, scenarios_memory, scenarios_notifies, scenarios_streams
 from tests.fakes import ident
 from tests.live import OUT, Live
 
@@ -227,8 +227,8 @@ def exceptions() -> Live:
 def unsupported() -> Live:
     """Calls of functions that have no implementation."""
     live = selected()
-    live.call("aclrtGetOverflowStatus", 0, 0, 0)
-    live.call("aclGetDataBufferSizeV2", 0)
+    live.call("aclplatformGetDeviceInfo", 0, 0, 0)
+    live.call("acldumpGetPath", 0)
     live.ok("aclrtGetDevice", OUT)
     return live
 
@@ -249,4 +249,5 @@ ALL = {
     "captures_that_fail": scenarios_graphs.captures_that_fail,
     "built_by_hand": scenarios_graphs.built_by_hand,
     **scenarios_memory.ALL,
+    **scenarios_devices.ALL,
 }

@@ -16,6 +16,7 @@ from cannery.runtime.api.graphs import GRAPHS
 from cannery.runtime.api.mapped_memory import MAPPED_MEMORY
 from cannery.runtime.api.memory import MEMORY
 from cannery.runtime.api.notifies import NOTIFIES
+from cannery.runtime.api.parameters import PARAMETERS
 from cannery.runtime.api.roles import (
     CreatedHandle,
     CString,
@@ -93,4 +94,5 @@ ANNOTATIONS: Final = (
     *NOTIFIES,
     *GRAPHS,
     *MAPPED_MEMORY,
+    *PARAMETERS,
 )

@@ -29,8 +29,10 @@ HANDLES: Final = {
     "task group": "aclrtTaskGrp",
     "physical memory": "aclrtDrvMemHandle",
     "memory pool": "aclrtMemPool",
+    "group information": "aclrtGroupInfo *",
 }
-"""Kinds of handle, and the C type that each has. A handle by value in any function has its kind by its type."""
+"""Kinds of handle, and the C type that each has; pointers to structs that nobody may look into stand for both forms,
+with const and without. A handle by value in any function has its kind by its type."""
 
 PLACES: Final = ("device", "host", "any")
 ACCESSES: Final = ("none", "read", "write", "readwrite", "release")
@@ -75,7 +77,7 @@ class Site:
     def handle(self, kind: str, actual: CType) -> None:
         if kind not in HANDLES:
             self.refuse(f"there is no handle kind {kind!r}; known: {', '.join(HANDLES)}")
-        if actual.name != HANDLES[kind]:
+        if actual.name.removeprefix("const ") != HANDLES[kind].removeprefix("const "):
             self.refuse(f"a {kind} handle is a {HANDLES[kind]}, but the type is {actual.name}")
 
     def measured(self, length: Length | None) -> None:

@@ -32,8 +32,8 @@ PHY_CHIP_ID: Final = 402
 IS_VIRTUAL: Final = 501
 
 
-def device_named(machine: "Machine", user: int) -> Device:
-    """The device that the program knows under that id.
+def device_named(machine: "Machine", user: int, argument: str = "deviceId") -> Device:
+    """The device that the program knows under that id, which it passed as ``argument``.
 
     Raises:
         Refused: 107001.
@@ -43,8 +43,8 @@ def device_named(machine: "Machine", user: int) -> Device:
         return devices[user]
     raise Refused(
         ACL_ERROR_RT_INVALID_DEVICEID,
-        "the argument deviceId is {}, but this process sees {} device(s); pass an id below that (aclrtGetDeviceCount)",
-        user, len(devices),
+        "the argument {} is {}, but this process sees {} device(s); pass an id below that (aclrtGetDeviceCount)",
+        argument, user, len(devices),
     )  # fmt: skip
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 MOST_DEVICES: Final = 64
 
 
-def _reach(machine: "Machine", one: Device, two: Device) -> bool:
+def reach(machine: "Machine", one: Device, two: Device) -> bool:
+    """Whether two devices reach each other."""
     group = machine.profile.peer_group
     return not machine.settings.virtualised and one.index // group == two.index // group
 
@@ -33,7 +34,7 @@ def device_can_access_peer(machine: "Machine", thread: Thread, out: int, device_
     device = device_named(machine, device_id)
     if not out:
         raise out_of_range("the argument canAccessPeer is null; pass the address of a number")
-    return 0, int(_reach(machine, device, peer))
+    return 0, int(reach(machine, device, peer))
 
 
 def _pair(machine: "Machine", thread: Thread, peer_id: int) -> tuple[Device, Device]:
@@ -48,7 +49,7 @@ def device_enable_peer_access(machine: "Machine", thread: Thread, peer_id: int, 
     if flags:
         raise Refused(ACL_ERROR_FEATURE_UNSUPPORTED, "the argument flags is {:#x}; pass 0", flags, remembered=False)
     device, peer = _pair(machine, thread, peer_id)
-    if not _reach(machine, device, peer):
+    if not reach(machine, device, peer):
         raise unsupported(
             "devices {} and {} do not reach each other (aclrtDeviceCanAccessPeer gives 0)", device.user, peer.user
         )
