@@ -17,10 +17,13 @@ from cannery.runtime.api.roles import (
     Buffer,
     CreatedHandle,
     CString,
+    FunctionOut,
     FunctionPointer,
     Handle,
     HandleOut,
     InOutScalar,
+    Keepsake,
+    KeepsakeOut,
     OutScalar,
     Raw,
     ReleasedHandle,
@@ -85,6 +88,15 @@ class _FormOf:
 
     def function_pointer(self, role: FunctionPointer) -> Forms:
         return Forms("token")
+
+    def function_out(self, role: FunctionOut) -> Forms:
+        return Forms("flag", "token")
+
+    def keepsake(self, role: Keepsake) -> Forms:
+        return Forms("token")
+
+    def keepsake_out(self, role: KeepsakeOut) -> Forms:
+        return Forms("flag", "token")
 
     def user_data(self, role: UserData) -> Forms:
         return Forms("flag")

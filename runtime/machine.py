@@ -69,6 +69,7 @@ class Machine:
     """``now`` is the time of the present step, ``due`` when the pacer has to make one. ``locked``: a snapshot lock
     is held.
 
+    ``allocators`` are those of the program: for the handle of a stream that of the description, and its parts.
     ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
     ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give. ``reports`` has the threads that
     streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once.
@@ -95,6 +96,7 @@ class Machine:
         self.graphs: dict[int, Graph] = {}
         self.groups: dict[int, TaskGroup] = {}
         self.small_objects: dict[int, SmallObject] = {}
+        self.allocators: dict[int, tuple[int, ...]] = {}
         self.graph_count = 0
         self.captures: list[Graph] = []
         self.waits: list[Wait] = []

@@ -38,6 +38,8 @@ def other(value: Any, form: str | None) -> Any:
     if isinstance(value, bytes):
         return value + b"."
     if isinstance(value, tuple):
+        if not value:
+            return (1,)
         last = value[-1]
         return (*value[:-1], last + 8 if isinstance(last, int) else other(last, None))
     return value + 1

@@ -10,6 +10,8 @@ parameter, or a ``Wait``.
 from typing import TYPE_CHECKING
 
 from cannery.runtime.calls import (
+    allocators,
+    architectures,
     batches,
     building,
     cache,
@@ -20,6 +22,8 @@ from cannery.runtime.calls import (
     copies_2d,
     copies_indirect,
     core_groups,
+    data_buffers,
+    data_types,
     device_ids,
     device_state,
     devices,
@@ -39,6 +43,9 @@ from cannery.runtime.calls import (
     parameters,
     peers,
     pools,
+    profiling_marks,
+    random_numbers,
+    recovery,
     setting,
     stream_attributes,
     stream_memory,
@@ -53,6 +60,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HANDLERS",
+    "allocators",
+    "architectures",
     "batches",
     "bind",
     "building",
@@ -64,6 +73,8 @@ __all__ = [
     "copies_2d",
     "copies_indirect",
     "core_groups",
+    "data_buffers",
+    "data_types",
     "device_ids",
     "device_state",
     "devices",
@@ -83,6 +94,9 @@ __all__ = [
     "parameters",
     "peers",
     "pools",
+    "profiling_marks",
+    "random_numbers",
+    "recovery",
     "setting",
     "stream_attributes",
     "stream_memory",
