@@ -109,6 +109,7 @@ def close_device(machine: "Machine", device: Device) -> None:
     device.peers.clear()
     device.core_limits.clear()
     device.sync_area = None
+    device.queues.clear()
     machine.memory.clear(device)
 
 

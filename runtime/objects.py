@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cannery.runtime.errors import Message, Refused
 from cannery.runtime.ids import HardwareId, IdPool
 from cannery.runtime.notifies import Notify, Numbers
+from cannery.runtime.queues import Queues
 from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
 
 if TYPE_CHECKING:
@@ -99,13 +100,14 @@ class Device:
     ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
     Events, notifies and memory belong to the device and go when it is closed. ``stream_ids``, ``event_ids`` and
     ``notify_numbers`` are what it has of them. ``peers``: the indices of devices whose memory it may reach.
-    ``core_limits``: how many cores of a kind the process may use, where it set that. ``sync_area``: memory for the
+    ``core_limits``: how many cores of a kind the process may use, where it set that. ``queues`` are those that the
+    process made there. ``sync_area``: memory for the
     cores of a kernel to meet at, None before somebody asks for it.
     """
 
     __slots__ = (
         "contexts", "core_limits", "event_ids", "events", "index", "notifies", "notify_numbers", "peers",
-        "primary", "selected", "stream_ids", "sync_area", "user",
+        "primary", "queues", "selected", "stream_ids", "sync_area", "user",
     )  # fmt: skip
 
     def __init__(self, index: int, user: int, streams: int, events: int) -> None:
@@ -120,6 +122,7 @@ class Device:
         self.peers: set[int] = set()
         self.core_limits: dict[int, int] = {}
         self.sync_area: Allocation | None = None
+        self.queues = Queues()
         self.events: dict[int, Event] = {}
         self.notifies: dict[int, Notify] = {}
 

@@ -6,6 +6,7 @@ from tests import (
     scenarios_graphs,
     scenarios_memory,
     scenarios_notifies,
+    scenarios_queues,
     scenarios_small,
     scenarios_streams,
 )
@@ -258,4 +259,5 @@ ALL = {
     **scenarios_memory.ALL,
     **scenarios_devices.ALL,
     **scenarios_small.ALL,
+    **scenarios_queues.ALL,
 }

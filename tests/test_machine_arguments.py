@@ -352,4 +352,8 @@ def test_rows_cover_every_call_that_can_refuse() -> None:
     silent |= {"aclrtSetOpExecuteTimeOut", "aclrtCreateGroupInfo", "aclrtAllocatorCreateDesc"}
     silent |= {f"acl{name}" for name in ("CreateDataBuffer", "DataTypeSize", "Float16ToFloat", "FloatToFloat16")}
     silent |= {f"aclGetDataBuffer{what}" for what in ("Addr", "Size", "SizeV2")}
+    silent |= {f"acltdtCreate{what}" for what in ("QueueAttr", "QueueRoute", "QueueRouteList", "QueueRouteQueryInfo")}
+    silent |= {f"acltdtCreate{what}" for what in ("DataItem", "Dataset", "ChannelWithCapacity")}
+    silent |= {f"acltdtGet{what}FromItem" for what in ("TensorType", "DataType", "DataAddr", "DataSize", "DimNum")}
+    silent |= {"acltdtGetDataItem", "acltdtGetDatasetSize", "acltdtGetDatasetName", "acltdtGetQueueRouteNum"}
     assert set(Driver().handlers) - covered == silent

@@ -17,6 +17,7 @@ from cannery.runtime.api.mapped_memory import MAPPED_MEMORY
 from cannery.runtime.api.memory import MEMORY
 from cannery.runtime.api.notifies import NOTIFIES
 from cannery.runtime.api.parameters import PARAMETERS
+from cannery.runtime.api.queues import QUEUES
 from cannery.runtime.api.roles import (
     CreatedHandle,
     CString,
@@ -97,4 +98,5 @@ ANNOTATIONS: Final = (
     *MAPPED_MEMORY,
     *PARAMETERS,
     *SMALL_OBJECTS,
+    *QUEUES,
 )

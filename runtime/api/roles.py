@@ -33,6 +33,13 @@ HANDLES: Final = {
     "allocator description": "aclrtAllocatorDesc",
     "data buffer": "aclDataBuffer *",
     "shared buffer": "aclrtMbuf",
+    "queue attributes": "acltdtQueueAttr *",
+    "queue route": "acltdtQueueRoute *",
+    "queue routes": "acltdtQueueRouteList *",
+    "queue route query": "acltdtQueueRouteQueryInfo *",
+    "data item": "acltdtDataItem *",
+    "dataset": "acltdtDataset *",
+    "channel": "acltdtChannelHandle *",
 }
 """Kinds of handle, and the C type that each has; pointers to structs that nobody may look into stand for both forms,
 with const and without. A handle by value in any function has its kind by its type."""
