@@ -40,8 +40,8 @@ class Lane:
         """
         raise NotImplementedError
 
-    def take(self, task: Task) -> None:
-        """Take a task that passed the check."""
+    def take(self, task: Task) -> int:
+        """Take a task that passed the check; its number among those that this lane, or its instance, has."""
         raise NotImplementedError
 
 
@@ -99,11 +99,12 @@ class CaptureLane(Lane):
                 raise
             self.room = machine.depth - RESERVED
 
-    def take(self, task: Task) -> None:
+    def take(self, task: Task) -> int:
         task.stream = self.stream
         self.graph.tasks.append(task)
         self.last = task
         self.room -= 1
+        return len(self.graph.tasks)
 
     def _check_uninterrupted(self, task: Task) -> None:
         graph = self.graph
@@ -146,8 +147,9 @@ class BoundLane(Lane):
                 self.stream.handle, graph.handle,
             )  # fmt: skip
 
-    def take(self, task: Task) -> None:
+    def take(self, task: Task) -> int:
         self.tasks.append(task)
+        return len(self.tasks)
 
 
 class UpdateLane(Lane):

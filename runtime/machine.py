@@ -69,10 +69,11 @@ class Machine:
     """``now`` is the time of the present step, ``due`` when the pacer has to make one. ``locked``: a snapshot lock
     is held.
 
-    ``allocators`` are those of the program: for the handle of a stream that of the description, and its parts.
-    ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
-    ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give. ``reports`` has the threads that
-    streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once.
+    ``caller``: the thread whose call is made. ``allocators`` are those of the program: for the handle of a stream that
+    of the description, and its parts. ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has
+    nothing to give. ``errands`` and ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give.
+    ``reports`` has the threads that streams are subscribed for, by the program's id; ``hosted``: a function of the
+    program was queued once.
     """
 
     def __init__(self, settings: Settings, port: HostPort) -> None:
@@ -89,6 +90,7 @@ class Machine:
         self.ordinal = 0
         self.process = Process()
         self.threads: dict[int, Thread] = {}
+        self.caller = Thread(0)
         self.contexts: dict[int, Context] = {}
         self.streams: dict[int, Stream] = {}
         self.events: dict[int, Event] = {}
@@ -156,6 +158,7 @@ class Machine:
     def returned(self, thread: Thread, value: int) -> Reply:
         """A step: the function that the thread ran for its innermost call returned ``value`` (0 for a void one). The
         call's reply, as from a handler."""
+        self.caller = thread
         function, then = thread.running.pop()
         try:
             return then(value)

@@ -73,12 +73,13 @@ class Thread:
     until a context is set explicitly. ``running``: its calls that had a function of the program run, innermost last,
     each with what takes the value that the function returns. ``capture_mode``: what aclmdlRICaptureThreadExchangeMode
     set. ``known_as``: the program's id of it, None if nobody asked yet; then also which ``worker`` it is, 0 for none.
-    ``limited_by``: the stream whose core limits it uses.
+    ``limited_by``: the stream whose core limits it uses. ``last_task``: the number of the task that it submitted last,
+    0 before that, and the stream that this went to.
     """
 
     __slots__ = (
-        "capture_mode", "context", "follows", "known_as", "last_error", "limited_by", "messages", "ordinal", "running",
-        "worker",
+        "capture_mode", "context", "follows", "known_as", "last_error", "last_stream", "last_task", "limited_by",
+        "messages", "ordinal", "running", "worker",
     )  # fmt: skip
 
     def __init__(self, ordinal: int) -> None:
@@ -86,6 +87,8 @@ class Thread:
         self.context: Context | None = None
         self.follows: Device | None = None
         self.last_error = 0
+        self.last_task = 0
+        self.last_stream: Stream | None = None
         self.capture_mode = 0
         self.limited_by: Stream | None = None
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)

@@ -54,6 +54,9 @@ def random_numbers_and_marks() -> Live:
     live.ok("aclrtMemcpy", live.host.put(4096, b""), SIZE, result, SIZE, 2)
     live.call("aclrtRandomNumAsync", live.host.put(8192, bytes(104)), stream, 0)
     live.call("aclrtProfTrace", b"", 0, stream)
+    live.ok("aclrtGetThreadLastTaskId", OUT)
+    for name in ("aclrtCacheLastTaskOpInfo", "aclrtCacheLastTaskExtendInfo"):
+        live.call(name, b"{}", 2)
     live.ok("aclrtGetMemUceInfo", 0, OUT, 20, OUT)
     live.ok("aclrtMemUceRepair", 0, (), 0)
     live.ok("aclrtGetErrorVerbose", 0, OUT)

@@ -163,6 +163,22 @@ rows(
 )  # fmt: skip
 rows(CODE, "aclrtRandomNumAsync", ("request: good", "stream", 0, 107002, R), thread=2)
 
+# The task that the thread submitted last; none of these threads' tasks is in a model instance.
+
+rows(CODE, "aclrtGetThreadLastTaskId", ("null", 107000, R))
+rows(
+    CODE, "aclrtCacheLastTaskOpInfo",
+    (None, 4, 100000, A), (None, 0, 100000, A), (b"", 0, 100000, A), (bytes(65537), 65537, 107000, R),
+    (b"info", 4, 507000, R),
+)  # fmt: skip
+rows(CODE, "aclrtCacheLastTaskOpInfo", (b"", 0, 100000, A), (b"info", 4, 107002, R), thread=2)
+rows(
+    CODE, "aclrtCacheLastTaskExtendInfo",
+    (None, 4, 107000, R), (None, 0, 107000, R), (b"", 0, 107000, R), (b"{}", 2, 507000, R),
+    (b"x" * 5000, 5000, 507000, R),
+)  # fmt: skip
+rows(CODE, "aclrtCacheLastTaskExtendInfo", (b"", 0, 107000, R), (b"{}", 2, 107002, R), thread=2)
+
 
 @pytest.mark.parametrize("behaviour", ["documented", "observed"])
 def test_refused_calls(behaviour: str) -> None:

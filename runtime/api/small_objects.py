@@ -78,4 +78,8 @@ SMALL_OBJECTS: Final[tuple[Annotation, ...]] = (
         taskInfo=Address("host", "104", "read"), stream=_STREAM, reserve=Address("any")
     ),
     call("aclrtProfTrace", BLOCKS, CONTEXT)(userdata=Buffer("length"), length=Scalar("int32_t"), stream=_STREAM),
+    # The task that the thread submitted last.
+    call("aclrtGetThreadLastTaskId")(taskId=OutScalar("uint32_t")),
+    call("aclrtCacheLastTaskOpInfo", CONTEXT)(infoPtr=Buffer("infoSize"), infoSize=Scalar("size_t")),
+    call("aclrtCacheLastTaskExtendInfo", CONTEXT)(extendInfoPtr=Buffer("infoSize"), infoSize=Scalar("size_t")),
 )
