@@ -46,6 +46,8 @@ class Profile(NamedTuple):
     run_mode: int
     cube_cores: int
     vector_cores: int
+    l2_bytes: int
+    brain_floats: bool  # whether cores compute with bfloat16
     peer_group: int  # so many devices in a row reach each other
     peer_copies_need_access: bool  # enabled by aclrtDeviceEnablePeerAccess
     package_devices: int  # so many devices in a row are dies of one package

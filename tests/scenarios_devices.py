@@ -62,6 +62,11 @@ def identities() -> Live:
     for function in ("UserDevIdByLogicDevId", "UserDevIdByPhyDevId", "LogicDevIdByPhyDevId"):
         live.ok(f"aclrtGet{function}", 3, OUT)
         live.call(f"aclrtGet{function}", 2, OUT)
+    live.ok("aclsysGetVersionStr", b"runtime", OUT)
+    live.ok("aclsysGetVersionNum", b"runtime", OUT)
+    live.ok("aclsysGetCANNVersion", 0, OUT)
+    live.ok("aclGetCannAttribute", 0, OUT)
+    live.ok("aclGetDeviceCapability", 0, 2, OUT)
     live.ok("aclrtGetDevicesTopo", 0, 1, OUT)
     live.ok("aclrtDeviceGetUuid", 1, OUT)
     live.ok("aclrtGetDeviceCapability", 0, 1, OUT)

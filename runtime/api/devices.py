@@ -3,7 +3,18 @@
 from typing import Final
 
 from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
-from cannery.runtime.api.roles import Address, AddressOut, Buffer, Handle, OutScalar, ReleasedHandle, Scalar, Struct
+from cannery.runtime.api.roles import (
+    Address,
+    AddressOut,
+    Buffer,
+    CString,
+    Handle,
+    OutScalar,
+    ReleasedHandle,
+    Scalar,
+    Struct,
+)
+from cannery.runtime.version import TOOLKIT
 
 DEVICES: Final[tuple[Annotation, ...]] = (
     call("aclrtSetDevice")(
@@ -22,6 +33,16 @@ DEVICES: Final[tuple[Annotation, ...]] = (
         count=OutScalar("uint32_t"),
     ),
     call("aclrtGetSocName")(),
+    # Versions of the packages that the program would run with, and what these and the devices can do.
+    call("aclsysGetVersionStr")(pkgName=CString(), versionStr=Buffer(f"{len(TOOLKIT) + 1}", "out")),
+    call("aclsysGetVersionNum")(pkgName=CString(), versionNum=OutScalar("int32_t")),
+    call("aclsysGetCANNVersion")(
+        name=Scalar("aclCANNPackageName"), version=Struct("aclCANNPackageVersion", "out")
+    ),
+    call("aclGetCannAttribute")(cannAttr=Scalar("aclCannAttr"), value=OutScalar("int32_t")),
+    call("aclGetDeviceCapability")(
+        deviceId=Scalar("uint32_t"), deviceInfo=Scalar("aclDeviceInfo"), value=OutScalar("int64_t")
+    ),
     call("aclrtGetRunMode")(
         runMode=OutScalar("aclrtRunMode"),
     ),

@@ -58,6 +58,7 @@ from cannery.runtime.calls import (
     stream_memory,
     streams,
     symbols,
+    versions,
     virtual_memory,
 )
 from cannery.runtime.calls.registry import EVERYWHERE, HANDLERS, absent, bound
@@ -116,6 +117,7 @@ __all__ = [
     "stream_memory",
     "streams",
     "symbols",
+    "versions",
     "virtual_memory",
 ]
 
