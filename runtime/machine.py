@@ -24,6 +24,7 @@ from cannery.runtime.notifies import Notify
 from cannery.runtime.objects import Context, Device, Event, Process, Stream, Thread
 from cannery.runtime.ports import HostPort
 from cannery.runtime.products import profile
+from cannery.runtime.profiler import Profiler
 from cannery.runtime.reach import Hold, hold
 from cannery.runtime.schedule import FAR
 from cannery.runtime.schedule_serial import make_schedule
@@ -99,6 +100,7 @@ class Machine:
         self.groups: dict[int, TaskGroup] = {}
         self.small_objects: dict[int, SmallObject] = {}
         self.allocators: dict[int, tuple[int, ...]] = {}
+        self.profiler = Profiler()
         self.graph_count = 0
         self.captures: list[Graph] = []
         self.waits: list[Wait] = []

@@ -29,7 +29,7 @@ LIBRARY_NAMES: Final = (
 
 #: Libraries that have functions of ours and, where CANN is installed, others that its parts need: a real one goes
 #: before ours.
-SHARED_NAMES: Final = ("libascend_dump.so",)
+SHARED_NAMES: Final = ("libascend_dump.so", "libprofapi.so")
 
 CONFIGURATION: Final = "engine.conf"
 FIRST: Final = "first"

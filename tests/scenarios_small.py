@@ -67,7 +67,43 @@ def random_numbers_and_marks() -> Live:
     return live
 
 
+def profiling() -> Live:
+    """A profiler that starts and ends, marks in streams and beside them."""
+    live = Live()
+    live.ok("aclrtSetDevice", 0)
+    stream = live.create("aclrtCreateStream")
+    live.call("aclprofCreateStamp")
+    live.ok("aclprofInit", b"folder", 6)
+    live.ok("aclprofSetConfig", 3, b"50", 2)
+    configuration = live.call("aclprofCreateConfig", (0,), 1, 1, 0, 0x80)
+    live.call("aclprofCreateConfig", (0, 7), 2, 1, 0, 0x80)
+    live.ok("aclprofStart", configuration)
+    stamp = live.call("aclprofCreateStamp")
+    live.ok("aclprofSetStampTraceMessage", stamp, b"a stretch", 9)
+    live.ok("aclprofPush", stamp)
+    live.ok("aclprofMark", stamp)
+    live.ok("aclprofPop")
+    live.call("aclprofPop")
+    live.ok("aclprofRangeStart", stamp, OUT)
+    live.ok("aclprofRangeStop", 0)
+    step = live.call("aclprofCreateStepInfo")
+    live.ok("aclprofGetStepTimestamp", step, 0, stream)
+    live.ok("aclprofMarkEx", b"a mark", 6, stream)
+    live.ok("aclprofGetStepTimestamp", step, 1, 0)
+    live.call("aclprofStr2Id", b"Conv2D")
+    live.ok("aclrtSynchronizeStream", stream)
+    live.call("aclprofDestroyStepInfo", step)
+    live.call("aclprofDestroyStamp", stamp)
+    live.call("aclprofDestroyStamp", stamp)
+    live.ok("aclprofStop", configuration)
+    live.ok("aclprofDestroyConfig", configuration)
+    live.ok("aclprofFinalize")
+    live.ok("aclrtResetDevice", 0)
+    return live
+
+
 ALL = {
+    "profiling": profiling,
     "small_objects": small_objects,
     "random_numbers_and_marks": random_numbers_and_marks,
 }

@@ -17,6 +17,7 @@ from cannery.runtime.api.mapped_memory import MAPPED_MEMORY
 from cannery.runtime.api.memory import MEMORY
 from cannery.runtime.api.notifies import NOTIFIES
 from cannery.runtime.api.parameters import PARAMETERS
+from cannery.runtime.api.profiling import PROFILING
 from cannery.runtime.api.queues import QUEUES
 from cannery.runtime.api.roles import (
     CreatedHandle,
@@ -99,4 +100,5 @@ ANNOTATIONS: Final = (
     *PARAMETERS,
     *SMALL_OBJECTS,
     *QUEUES,
+    *PROFILING,
 )

@@ -136,6 +136,7 @@ def _params(
 _implied: Final[dict[str, Role]] = {
     prefix + text.removeprefix("const "): roles.Handle(kind)
     for kind, text in roles.HANDLES.items()
+    if text != "void *"
     for prefix in ("", "const ")
 }
 

@@ -40,9 +40,12 @@ HANDLES: Final = {
     "data item": "acltdtDataItem *",
     "dataset": "acltdtDataset *",
     "channel": "acltdtChannelHandle *",
+    "profiling configuration": "aclprofConfig *",
+    "step": "aclprofStepInfo *",
+    "stamp": "void *",
 }
 """Kinds of handle, and the C type that each has; pointers to structs that nobody may look into stand for both forms,
-with const and without. A handle by value in any function has its kind by its type."""
+with const and without. A handle by value in any function has its kind by its type, unless that is ``void *``."""
 
 PLACES: Final = ("device", "host", "any")
 ACCESSES: Final = ("none", "read", "write", "readwrite", "release")
