@@ -25,7 +25,8 @@ NEVER = (
 def results() -> Iterator[tuple[str, str]]:
     """Every function with its return value and each of its outputs."""
     for name in IMPLEMENTED:
-        yield name, "return value"
+        if MODEL[name].returns != "void":
+            yield name, "return value"
         for param in SCHEMA[name].outputs:
             if name not in NEVER:
                 yield name, f"output {param.name}"
