@@ -46,6 +46,8 @@ class Profile(NamedTuple):
     run_mode: int
     cube_cores: int
     vector_cores: int
+    control_cores: int
+    core_threads: bool  # whether vector cores run threads
     l2_bytes: int
     brain_floats: bool  # whether cores compute with bfloat16
     peer_group: int  # so many devices in a row reach each other

@@ -41,3 +41,31 @@ def test_figures_of_a_device(product: str, cubes: int, vectors: int, cache: int)
     for device in range(2):
         figures = [driver.ok("aclGetDeviceCapability", device, figure, OUT) for figure in range(3)]
         assert figures == [cubes, vectors, cache]
+
+
+@pytest.mark.parametrize(
+    ("product", "figures"),
+    [
+        ("A2", (6, 24, 24, 48, 64 << 30, 192 << 20, 1, 0, 2201)),
+        ("950DT", (7, 28, 28, 56, 144 << 30, 128 << 20, 1, 0, 3510)),
+        ("310P", (7, 8, 8, 7, 24 << 30, 16 << 20, 1, 0, 2002)),
+        ("910", (4, 32, 32, 32, 32 << 30, 32 << 20, 1, 0, 1001)),
+    ],
+)
+def test_attributes_of_a_device(product: str, figures: tuple[int, ...]) -> None:
+    driver = Driver(product=product, devices=2)
+    attributes = (1, 101, 102, 201, 301, 302, 402, 501, 601)
+    assert tuple(driver.ok("aclrtGetDeviceInfo", 1, attribute, OUT) for attribute in attributes) == figures
+
+
+def test_only_some_cores_run_threads() -> None:
+    attributes = range(202, 213)
+    with_threads, without = Driver(product="950PR"), Driver(product="A3")
+    assert [without.ok("aclrtGetDeviceInfo", 0, attribute, OUT) for attribute in attributes] == [0] * 11
+    values = [with_threads.ok("aclrtGetDeviceInfo", 0, attribute, OUT) for attribute in attributes]
+    assert values == [32, 2048, 216 << 10, 65535, 65535, 65535, 65535, 2048, 2048, 2048, 2048]
+
+
+def test_virtualised_devices_say_so() -> None:
+    assert Driver(virtualised=True).ok("aclrtGetDeviceInfo", 0, 501, OUT) == 1
+    assert Driver(visible="1").ok("aclrtGetDeviceInfo", 0, 402, OUT) == 1

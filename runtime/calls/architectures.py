@@ -25,7 +25,8 @@ BEGINNINGS: Final = (
 )
 
 
-def _architecture(name: bytes) -> int | None:
+def architecture(name: bytes) -> int | None:
+    """The number of the architecture that a chip of that name has; None if that is not known."""
     found = WHOLE.get(name)
     if found is None:
         for beginning, architecture in BEGINNINGS:
@@ -40,9 +41,9 @@ def check_arch_compatibility(machine: "Machine", thread: Thread, soc_version: by
         raise out_of_range("the argument socVersion is null; pass the name of a chip, such as Ascend910B1")
     if not out:
         raise out_of_range("the argument canCompatible is null; pass the address of a number")
-    asked = _architecture(soc_version)
+    asked = architecture(soc_version)
     if asked is None:
         raise out_of_range(
             "the argument socVersion is {!r}, which is no known chip", soc_version.decode("utf-8", "replace")
         )
-    return 0, int(asked == _architecture(machine.profile.soc_name.encode()))
+    return 0, int(asked == architecture(machine.profile.soc_name.encode()))
