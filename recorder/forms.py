@@ -15,6 +15,7 @@ from cannery.runtime.api.roles import (
     AddressOut,
     Array,
     Buffer,
+    ConstantOut,
     CreatedHandle,
     CString,
     FunctionOut,
@@ -97,6 +98,9 @@ class _FormOf:
 
     def keepsake_out(self, role: KeepsakeOut) -> Forms:
         return Forms("flag", "token")
+
+    def constant_out(self, role: ConstantOut) -> Forms:
+        return Forms("flag", "bytes")
 
     def user_data(self, role: UserData) -> Forms:
         return Forms("flag")

@@ -66,6 +66,7 @@ def identities() -> Live:
     live.ok("aclsysGetVersionNum", b"runtime", OUT)
     live.ok("aclsysGetCANNVersion", 0, OUT)
     live.ok("aclGetCannAttribute", 0, OUT)
+    live.ok("aclGetCannAttributeList", OUT, OUT)
     live.ok("aclGetDeviceCapability", 0, 2, OUT)
     live.ok("aclrtGetDevicesTopo", 0, 1, OUT)
     live.ok("aclrtDeviceGetUuid", 1, OUT)

@@ -26,6 +26,7 @@ rows(
     (b"runtime", "null", 100000), (None, "out", 100000), (b"driver", "out", 100003), (b"hccl ", "out", 100003),
 )  # fmt: skip
 rows("aclsysGetCANNVersion", (0, "null", 100000), (7, "out", 100003), (8, "out", 100000), (-1, "out", 100000))
+rows("aclGetCannAttributeList", ("null", "null", 100000), ("out", "null", 100000))
 rows("aclGetCannAttribute", (0, "null", 100000), (-1, "out", 100000), (3, "out", 100000))
 rows(
     "aclGetDeviceCapability",

@@ -1,5 +1,7 @@
 """Versions of packages, features of the software, figures of devices."""
 
+from struct import unpack
+
 import pytest
 
 from cannery.runtime.api import MODEL
@@ -30,6 +32,9 @@ def test_the_text_fits_where_it_goes() -> None:
 def test_features(product: str, features: list[int]) -> None:
     driver = Driver(product=product)
     assert [driver.ok("aclGetCannAttribute", attribute, OUT) for attribute in range(3)] == features
+    listed, number = driver.ok("aclGetCannAttributeList", OUT, OUT)
+    assert list(unpack(f"<{number}i", listed)) == [attribute for attribute in range(3) if features[attribute]]
+    assert driver.ok("aclGetCannAttributeList", OUT, OUT)[0] is listed  # which the program may keep a pointer to
 
 
 @pytest.mark.parametrize(

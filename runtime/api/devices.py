@@ -7,6 +7,7 @@ from cannery.runtime.api.roles import (
     Address,
     AddressOut,
     Buffer,
+    ConstantOut,
     CString,
     Handle,
     OutScalar,
@@ -39,6 +40,7 @@ DEVICES: Final[tuple[Annotation, ...]] = (
     call("aclsysGetCANNVersion")(
         name=Scalar("aclCANNPackageName"), version=Struct("aclCANNPackageVersion", "out")
     ),
+    call("aclGetCannAttributeList")(cannAttrList=ConstantOut(), num=OutScalar("size_t")),
     call("aclGetCannAttribute")(cannAttr=Scalar("aclCannAttr"), value=OutScalar("int32_t")),
     call("aclGetDeviceCapability")(
         deviceId=Scalar("uint32_t"), deviceInfo=Scalar("aclDeviceInfo"), value=OutScalar("int64_t")

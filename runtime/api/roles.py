@@ -394,6 +394,20 @@ class KeepsakeOut(Role):
         return visitor.keepsake_out(self)
 
 
+class ConstantOut(Role):
+    """Where the call writes a pointer to bytes that the library owns and that never change, such as a list."""
+
+    shape = "constant_out"
+    direction = OUT
+
+    def check(self, site: Site) -> None:
+        if site.pointed().target is None:
+            site.refuse(f"{site.ctype.name} does not point to a pointer")
+
+    def visit(self, visitor: "RoleVisitor[T]") -> T:
+        return visitor.constant_out(self)
+
+
 class UserData(Role):
     """A pointer that only comes back as an argument of the program's own functions."""
 
@@ -511,6 +525,8 @@ class RoleVisitor(Protocol[T_co]):
     def function_out(self, role: FunctionOut) -> T_co: ...
     def keepsake(self, role: Keepsake) -> T_co: ...
     def keepsake_out(self, role: KeepsakeOut) -> T_co: ...
+
+    def constant_out(self, role: ConstantOut) -> T_co: ...
     def user_data(self, role: UserData) -> T_co: ...
     def thread_id(self, role: ThreadId) -> T_co: ...
     def struct_by_value(self, role: StructByValue) -> T_co: ...

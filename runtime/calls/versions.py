@@ -5,6 +5,7 @@ firmware. Which packages the constants of aclCANNPackageName name, and how a ver
 reference implementation.
 """
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.calls.registry import call
@@ -24,6 +25,13 @@ WEIGHTS: Final = (10_000_000, 100_000, 1000)  # of the parts of a version in its
 INF_NAN: Final = 0
 BRAIN_FLOATS: Final = 1
 COMPILES: Final = 2
+FEATURES: Final = (INF_NAN, BRAIN_FLOATS, COMPILES)
+# What a program gets a pointer to, which it may keep: the arrays of C for each subset.
+LISTS: Final[dict[tuple[int, ...], bytes]] = {
+    features: b"".join(feature.to_bytes(4, "little") for feature in features)
+    for number in range(len(FEATURES) + 1)
+    for features in combinations(FEATURES, number)
+}
 
 # aclDeviceInfo.
 CUBE_CORES: Final = 0
@@ -76,15 +84,29 @@ def get_cann_version(machine: "Machine", thread: Thread, name: int, out: int) ->
     return 0, (TOOLKIT.encode(), *parts, b"0", b"")
 
 
+def _has(machine: "Machine", feature: int) -> bool:
+    if feature == INF_NAN:
+        return machine.profile.overflow_mode == 1
+    return machine.profile.brain_floats if feature == BRAIN_FLOATS else True
+
+
+@call("aclGetCannAttributeList")
+def get_cann_attribute_list(machine: "Machine", thread: Thread, out_list: int, out_number: int) -> Any:
+    if not out_list:
+        raise null("cannAttrList")
+    if not out_number:
+        raise null("num")
+    features = [feature for feature in FEATURES if _has(machine, feature)]
+    return 0, LISTS[tuple(features)], len(features)
+
+
 @call("aclGetCannAttribute")
-def get_cann_attribute(machine: "Machine", thread: Thread, attribute: int, out: int) -> Any:
+def get_cann_attribute(machine: "Machine", thread: Thread, feature: int, out: int) -> Any:
     if not out:
         raise null("value")
-    profile = machine.profile
-    has = {INF_NAN: profile.overflow_mode == 1, BRAIN_FLOATS: profile.brain_floats, COMPILES: True}.get(attribute)
-    if has is None:
-        raise invalid("the argument cannAttr is {}; pass a constant of aclCannAttr, 0 to 2", attribute)
-    return 0, int(has)
+    if feature not in FEATURES:
+        raise invalid("the argument cannAttr is {}; pass a constant of aclCannAttr, 0 to 2", feature)
+    return 0, int(_has(machine, feature))
 
 
 @call("aclGetDeviceCapability")

@@ -116,6 +116,9 @@ class Outputs:
     def keepsake_out(self, role: roles.KeepsakeOut) -> Output:
         return self._written()
 
+    def constant_out(self, role: roles.ConstantOut) -> Output:
+        return self._written()
+
     def user_data(self, role: roles.UserData) -> Output:
         return Output()
 
