@@ -4,6 +4,7 @@ from cannery.runtime.settings import Settings
 from tests import (
     scenarios_devices,
     scenarios_graphs,
+    scenarios_kernels,
     scenarios_memory,
     scenarios_notifies,
     scenarios_queues,
@@ -220,6 +221,8 @@ def exceptions() -> Live:
     for _ in range(3):
         for what in ("TaskId", "StreamId", "DeviceId", "ErrorCode"):
             live.call(f"aclrtGet{what}FromExceptionInfo", info, thread=2)
+        live.call("aclrtGetArgsFromExceptionInfo", info, OUT, OUT, thread=2)
+        live.call("aclrtGetFuncHandleFromExceptionInfo", info, OUT, thread=2)
         live.errand_done(1)
     live.call("aclrtGetErrorCodeFromExceptionInfo", info)  # not any longer
     live.ok("aclrtSetExceptionInfoCallback", 0)
@@ -252,12 +255,17 @@ ALL = {
     "events": scenarios_streams.events,
     "streams": scenarios_streams.streams,
     "devices": scenarios_streams.devices,
+    "told": scenarios_streams.told,
     "notifies": scenarios_notifies.notifies,
+    "counting": scenarios_notifies.counting,
     "captures": scenarios_graphs.captures,
+    "graph_tasks": scenarios_graphs.graph_tasks,
+    "flow": scenarios_graphs.flow,
     "captures_that_fail": scenarios_graphs.captures_that_fail,
     "built_by_hand": scenarios_graphs.built_by_hand,
     **scenarios_memory.ALL,
     **scenarios_devices.ALL,
     **scenarios_small.ALL,
     **scenarios_queues.ALL,
+    **scenarios_kernels.ALL,
 }

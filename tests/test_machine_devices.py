@@ -1,136 +1,98 @@
-"""Devices: their ids, what connects them, what they can do and are doing, groups of their cores."""
+"""What devices tell about themselves, who reaches whose memory, the end of a process's use (semantics.md 3, 4, and the
+reference pages of calls that it does not name)."""
 
 import pytest
 
-from cannery.runtime.tasks import Task
-from tests.fakes import OUT, Driver
+from tests.fakes import OUT, Driver, FakeHost
 
-HCCS, SYS, SIO, HCCS_SWITCH = 0x01, 0x10, 0x20, 0x40
-
-
-def test_ids_are_the_same_without_visible_devices() -> None:
-    driver = Driver(devices=3)
-    for function in ("LogicDevIdByUserDevId", "UserDevIdByLogicDevId", "PhyDevIdByUserDevId", "UserDevIdByPhyDevId"):
-        assert [driver.ok(f"aclrtGet{function}", number, OUT) for number in range(3)] == [0, 1, 2]
+CUBE_CORES, VECTOR_CORES, MEMORY, PHYSICAL_ID, IS_VIRTUAL = 102, 201, 301, 402, 501
 
 
-def test_user_ids_count_what_the_process_sees() -> None:
-    driver = Driver(devices=4, visible="1,3")
-    to_index = ("aclrtGetLogicDevIdByUserDevId", "aclrtGetPhyDevIdByUserDevId", "aclrtGetPhyDevIdByLogicDevId")
-    to_user = ("aclrtGetUserDevIdByLogicDevId", "aclrtGetUserDevIdByPhyDevId", "aclrtGetLogicDevIdByPhyDevId")
-    for function in to_index:
-        assert [driver.ok(function, user, OUT) for user in range(2)] == [1, 3]
-        assert driver.call(function, 2, OUT) == 107001
-    for function in to_user:
-        assert [driver.ok(function, index, OUT) for index in (1, 3)] == [0, 1]
-        assert driver.call(function, 0, OUT) == 107001
+@pytest.fixture
+def driver() -> Driver:
+    return Driver().opened()
 
 
-@pytest.mark.parametrize(
-    ("product", "own", "next_one", "further"),
-    [("A2", HCCS, HCCS, HCCS), ("A3", HCCS, SIO, HCCS_SWITCH), ("950PR", HCCS, HCCS_SWITCH, HCCS_SWITCH)],
-)
-def test_topology(product: str, own: int, next_one: int, further: int) -> None:
-    driver = Driver(product=product, devices=4)
-    links = [driver.ok("aclrtGetDevicesTopo", 0, other, OUT) for other in range(4)]
-    assert links == [own, next_one, further, further]
-    assert [driver.ok("aclrtGetDevicesTopo", other, 0, OUT) for other in range(4)] == links
+def test_the_version_is_that_of_the_headers(driver: Driver) -> None:
+    assert driver.call("aclrtGetVersion", OUT, OUT, OUT) == (0, 1, 17, 0)
 
 
-def test_devices_that_do_not_reach_each_other_are_far() -> None:
-    driver = Driver(product="310B", devices=2)
-    assert driver.ok("aclrtGetDevicesTopo", 0, 1, OUT) == SYS
-    virtualised = Driver(virtualised=True)
-    assert virtualised.ok("aclrtDeviceCanAccessPeer", OUT, 0, 1) == 0
-    assert virtualised.ok("aclrtGetDevicesTopo", 0, 1, OUT) == SYS
+def test_devices_are_well(driver: Driver) -> None:
+    assert [driver.ok("aclrtQueryDeviceStatus", device, OUT) for device in (0, 1)] == [0, 0]
 
 
-@pytest.mark.parametrize(("product", "updates"), [("A2", 1), ("950DT", 1), ("310P", 1), ("310B", 0), ("910", 0)])
-def test_capabilities(product: str, updates: int) -> None:
-    driver = Driver(product=product)
-    assert driver.ok("aclrtGetDeviceCapability", 1, 1, OUT) == updates
-    assert driver.ok("aclrtGetDeviceCapability", 1, 21, OUT) == 0
+@pytest.mark.parametrize("scheduler", [0, 1])
+def test_both_task_schedulers_mean_the_same(scheduler: int) -> None:
+    Driver().ok("aclrtSetTsDevice", scheduler)
 
 
-def test_every_device_has_a_uuid_of_its_own() -> None:
-    driver = Driver(devices=3, visible="1,2")
-    first, second = (driver.ok("aclrtDeviceGetUuid", user, OUT)[0] for user in range(2))
-    assert len(first) == 16
-    assert first != second
-    assert Driver(devices=3).ok("aclrtDeviceGetUuid", 1, OUT)[0] == first
+def test_attributes_of_devices() -> None:
+    driver = Driver(visible="1")
+    profile = driver.machine.profile
+    found = [
+        driver.ok("aclrtGetDeviceInfo", 0, kind, OUT)
+        for kind in (CUBE_CORES, VECTOR_CORES, MEMORY, PHYSICAL_ID, IS_VIRTUAL)
+    ]
+    assert found == [profile.cube_cores, profile.vector_cores, profile.memory_bytes, 1, 0]
 
 
-def test_the_primary_context_is_active_while_the_device_is_selected() -> None:
-    driver = Driver()
-    assert driver.ok("aclrtGetPrimaryCtxState", 0, 0, OUT) == 0
-    driver.ok("aclrtCreateContext", OUT, 0)
-    assert driver.ok("aclrtGetPrimaryCtxState", 0, 0, OUT) == 0
-    driver.ok("aclrtSetDevice", 0)
-    assert driver.ok("aclrtGetPrimaryCtxState", 0, 0, OUT) == 1
-    assert driver.ok("aclrtGetPrimaryCtxState", 1, 0, OUT) == 0
-    driver.ok("aclrtResetDevice", 0)
-    assert driver.ok("aclrtGetPrimaryCtxState", 0, 0, OUT) == 0
+def test_the_id_of_the_process_is_that_of_the_host() -> None:
+    driver = Driver(FakeHost({b"/proc/self/stat": b"4321 (a name) with) S 1 2 3"}))
+    assert driver.ok("aclrtDeviceGetBareTgid", OUT) == 4321
 
 
-class Computing(Task):
-    """What a kernel will be."""
+class TestPeers:
+    """3: one direction only, device-wide, idempotent."""
 
-    __slots__ = ()
-    computes = True
+    def test_directions(self, driver: Driver) -> None:
+        def status() -> list[int]:
+            return [driver.ok("aclrtDevicePeerAccessStatus", *pair, OUT) for pair in ((0, 1), (1, 0), (0, 0))]
 
+        assert status() == [0, 0, 0]
+        for _ in range(2):
+            driver.ok("aclrtDeviceEnablePeerAccess", 1, 0)
+            assert status() == [1, 0, 0]
+        driver.ok("aclrtSetDevice", 1)
+        driver.ok("aclrtDeviceEnablePeerAccess", 0, 0)
+        assert status() == [1, 1, 0]
+        driver.ok("aclrtDeviceDisablePeerAccess", 0)
+        driver.ok("aclrtDeviceDisablePeerAccess", 0)
+        assert status() == [1, 0, 0]
 
-def test_a_device_is_used_while_a_task_computes() -> None:
-    driver = Driver().opened()
-    stream = driver.stream()
-    question = (0, 0, 0, 0, False)
-    idle, used = (0, 0, 0, -1, 0), (100, 100, 0, -1, 0)
-    assert driver.ok("aclrtGetDeviceUtilizationRate", 0, question) == idle
-    gate = driver.gate(stream)
-    task = Computing()
-    task.cost, task.stream = 1_000_000_000, driver.machine.streams[stream]
-    driver.machine.schedule.submit(task)
-    assert driver.ok("aclrtGetDeviceUtilizationRate", 0, question) == idle
-    driver.ok("aclrtRecordEvent", gate, 0)
-    driver.pace(1)
-    assert driver.ok("aclrtGetDeviceUtilizationRate", 0, question) == used
-    assert driver.ok("aclrtGetDeviceUtilizationRate", 1, question) == idle
-    driver.ok("aclrtSynchronizeStream", stream)
-    assert driver.ok("aclrtGetDeviceUtilizationRate", 0, question) == idle
+    def test_a_device_forgets_when_it_is_closed(self, driver: Driver) -> None:
+        driver.ok("aclrtDeviceEnablePeerAccess", 1, 0)
+        driver.ok("aclrtResetDevice", 0)
+        assert driver.opened().ok("aclrtDevicePeerAccessStatus", 0, 1, OUT) == 0
 
-
-def test_what_is_not_known_of_a_device_is_minus_one() -> None:
-    unknown = (-1, -1, -1, -1, 0)
-    for device in (-1, 2):
-        assert Driver().ok("aclrtGetDeviceUtilizationRate", device, (0, 0, 0, 0, False)) == unknown
-    assert Driver(virtualised=True).ok("aclrtGetDeviceUtilizationRate", 0, (0, 0, 0, 0, False)) == unknown
+    def test_any_two_devices_can(self, driver: Driver) -> None:
+        for pair in ((0, 1), (1, 0)):
+            assert driver.ok("aclrtDeviceCanAccessPeer", OUT, *pair, thread=9) == 1
 
 
-def test_the_sync_address_is_one_for_each_device() -> None:
-    driver = Driver().opened()
-    address = driver.ok("aclrtGetHardwareSyncAddr", OUT)
-    driver.ok("aclrtCreateContext", OUT, 0)
-    assert driver.ok("aclrtGetHardwareSyncAddr", OUT) == address
-    driver.ok("aclrtSetDevice", 1)
-    assert driver.ok("aclrtGetHardwareSyncAddr", OUT) != address
-    assert Driver(product="310P").opened().call("aclrtGetHardwareSyncAddr", OUT) == 207000
+class TestReferences:
+    """4: aclInit counts, also where it answers 100002; aclFinalizeReference counts down, aclFinalize ends it all."""
 
+    def test_the_last_reference_ends_it(self) -> None:
+        driver = Driver()
+        driver.ok("aclInit", None)
+        for _ in range(2):
+            assert driver.call("aclInit", None) == 100002
+        assert [driver.call("aclFinalizeReference", OUT) for _ in range(3)] == [(0, 2), (0, 1), (0, 0)]
+        assert driver.call("aclFinalizeReference", OUT)[0] == 100037
+        assert driver.call("aclFinalize") == 100037
+        driver.ok("aclInit", None)
+        driver.ok("aclFinalize")
 
-def test_groups_come_from_the_product() -> None:
-    driver = Driver(product="310P").opened()
-    assert driver.ok("aclrtGetGroupCount", OUT) == 1
-    information = driver.call("aclrtCreateGroupInfo")
-    asked = [driver.ok("aclrtGetGroupInfoDetail", information, 0, attribute, OUT, 4, OUT) for attribute in range(6)]
-    assert asked == [(bytes(4), 4)] * 6  # nothing was put there yet
-    driver.ok("aclrtGetAllGroupInfo", information)
-    asked = [driver.ok("aclrtGetGroupInfoDetail", information, 0, attribute, OUT, 8, OUT) for attribute in range(6)]
-    (group,) = driver.machine.profile.groups
-    assert [int.from_bytes(value, "little") for value, _ in asked] == [*group[1:3], *group[3:], group[0]]
-    driver.ok("aclrtSetGroup", group[0])
-    driver.ok("aclrtDestroyGroupInfo", information)
+    def test_without_a_place_for_the_count(self) -> None:
+        driver = Driver()
+        driver.ok("aclInit", None)
+        driver.call("aclInit", None)
+        assert driver.call("aclFinalizeReference", 0) == (0, None)
+        assert driver.call("aclFinalizeReference", OUT) == (0, 0)
 
-
-def test_no_group_information_without_a_context_or_on_other_products() -> None:
-    driver = Driver(product="310P")
-    assert driver.call("aclrtCreateGroupInfo") == 0
-    assert "107002" in driver.message()
-    assert not Driver().opened().call("aclrtCreateGroupInfo")
+    def test_finalize_ignores_the_count(self) -> None:
+        driver = Driver()
+        driver.ok("aclInit", None)
+        driver.call("aclInit", None)
+        driver.ok("aclFinalize")
+        assert driver.call("aclFinalizeReference", OUT)[0] == 100037

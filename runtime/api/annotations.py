@@ -13,6 +13,7 @@ from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
 from cannery.runtime.api.devices import DEVICES
 from cannery.runtime.api.events import EVENTS
 from cannery.runtime.api.graphs import GRAPHS
+from cannery.runtime.api.kernels import KERNELS
 from cannery.runtime.api.mapped_memory import MAPPED_MEMORY
 from cannery.runtime.api.memory import MEMORY
 from cannery.runtime.api.notifies import NOTIFIES
@@ -55,7 +56,7 @@ ANNOTATIONS: Final = (
     call("aclrtGetLastError")(
         level=Scalar("aclrtLastErrLevel"),
     ),
-    call("aclrtCreateContext")(
+    call("aclrtCreateContext", BLOCKS)(
         context=CreatedHandle("context"),
         deviceId=Scalar("int32_t"),
     ),
@@ -101,4 +102,5 @@ ANNOTATIONS: Final = (
     *SMALL_OBJECTS,
     *QUEUES,
     *PROFILING,
+    *KERNELS,
 )

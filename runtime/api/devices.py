@@ -18,7 +18,7 @@ from cannery.runtime.api.roles import (
 from cannery.runtime.version import TOOLKIT
 
 DEVICES: Final[tuple[Annotation, ...]] = (
-    call("aclrtSetDevice")(
+    call("aclrtSetDevice", BLOCKS)(
         deviceId=Scalar("int32_t"),
     ),
     call("aclrtResetDevice", BLOCKS)(

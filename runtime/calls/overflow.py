@@ -2,7 +2,7 @@
 
 Each context has 512 bytes of device memory where operators leave a mark when a result overflowed; the program hands
 their address to kernels. The status is what stands there when the task that reads it runs, so without a kernel model
-that writes there it is zero: the model computes nothing that could overflow.
+that writes there it is zero.
 """
 
 from typing import TYPE_CHECKING, Any, Final
