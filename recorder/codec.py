@@ -49,6 +49,16 @@ class TokenTable(dict[int, int]):
         return token
 
 
+class TokensAgain(TokenTable):
+    """The tokens of replay: those that the values were decoded from."""
+
+    __slots__ = ()
+
+    def __missing__(self, pointer: int) -> int:
+        token = self[pointer] = token_of(pointer)
+        return token
+
+
 def encode_handle(handle: int | None) -> int | bytes:
     """0 for null, the ordinal of an object, or the 8 bytes of a value that is no handle of ours."""
     if not handle:
@@ -79,10 +89,11 @@ class Wire:
 
     __slots__ = ("_decoders", "_encoders", "book", "handles", "tokens")
 
-    def __init__(self, book: AddressBook) -> None:
+    def __init__(self, book: AddressBook, tokens: TokenTable | None = None) -> None:
+        """``tokens``: in replay, a :class:`TokensAgain`."""
         self.book = book
         self.handles = HandleTable()
-        self.tokens = TokenTable()
+        self.tokens = TokenTable() if tokens is None else tokens
         self._encoders: dict[str, Convert | None] = {
             "number": None,
             "handle": self.handles.__getitem__,

@@ -15,12 +15,16 @@ from cannery.runtime.api.roles import (
     AddressOut,
     Array,
     Buffer,
+    ConstantOut,
     CreatedHandle,
     CString,
+    FunctionOut,
     FunctionPointer,
     Handle,
     HandleOut,
     InOutScalar,
+    Keepsake,
+    KeepsakeOut,
     OutScalar,
     Raw,
     ReleasedHandle,
@@ -85,6 +89,18 @@ class _FormOf:
 
     def function_pointer(self, role: FunctionPointer) -> Forms:
         return Forms("token")
+
+    def function_out(self, role: FunctionOut) -> Forms:
+        return Forms("flag", "token")
+
+    def keepsake(self, role: Keepsake) -> Forms:
+        return Forms("token")
+
+    def keepsake_out(self, role: KeepsakeOut) -> Forms:
+        return Forms("flag", "token")
+
+    def constant_out(self, role: ConstantOut) -> Forms:
+        return Forms("flag", "bytes")
 
     def user_data(self, role: UserData) -> Forms:
         return Forms("flag")

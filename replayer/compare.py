@@ -102,8 +102,11 @@ class Comparison:
         return f"{self.printer.result(function, ret)}{self.printer.outputs(function, tuple(outs))}"
 
     def _equal_result(self, codec: FunctionCodec, want: Any, got: Any) -> bool:
+        """A return value may be an object or an address, as an output may."""
         if self._identity is not None and codec.form.result == "handle":
             return self._identity.same_handle(want, got or 0)
+        if self._identity is not None and codec.form.result == "address" and want is not None and got is not None:
+            return self._identity.same_address(want, got)
         return _equal(codec.decode_result(want), got)
 
     def _equal_output(self, codec: FunctionCodec, index: int, outs: tuple[Any, ...], got: Any) -> bool:

@@ -10,7 +10,7 @@ from bisect import bisect_right, insort
 from typing import Any, Final
 
 from cannery.recorder.addresses import AddressBook
-from cannery.recorder.codec import Wire, decode_handle
+from cannery.recorder.codec import TokensAgain, Wire, decode_handle
 from cannery.runtime.handles import handle_of
 
 _NEVER_MADE: Final = 1 << 35
@@ -23,7 +23,7 @@ class IdentityWire(Wire):
     __slots__ = ("_device", "_moved", "_objects", "_starts")
 
     def __init__(self, book: AddressBook, base: int) -> None:
-        super().__init__(book)
+        super().__init__(book, TokensAgain())
         self._objects: dict[int, int] = {}  # recorded ordinal -> handle
         self._starts: list[int] = []  # recorded offsets where allocations began, ascending
         self._moved: dict[int, int] = {}  # recorded offset -> what to add to get the machine's address

@@ -160,7 +160,7 @@ class Printer:
             element = self._show(form.removeprefix(LIST), param)
             return lambda values: _list(values, element)
         if form == "token":
-            return _token_show("id" if param.role == "thread_id" else "function")
+            return _token_show(_TOKENS.get(param.role, "function"))
         if form == "handle" and param.kind == kernels.KIND:
             return self._kernel
         if form == "handle":
@@ -271,6 +271,7 @@ def _plain(value: Any) -> str:
     return json.dumps(value, default=str, ensure_ascii=False)
 
 
+_TOKENS: Final = {"thread_id": "id", "keepsake": "pointer", "keepsake_out": "pointer"}  # by role; else functions
 _SHOWS: Final[dict[str, Show]] = {"address": _address, "bytes": _bytes, "raw": _raw, "flag": _flag}
 
 

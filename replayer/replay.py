@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.recorder.addresses import AddressBook
-from cannery.recorder.codec import Wire
+from cannery.recorder.codec import TokensAgain, Wire
 from cannery.recorder.forms import function_form
 from cannery.recorder.records import (
     Call,
@@ -81,7 +81,7 @@ class Replay:
         self.calls = 0
         self.supported_now: dict[str, int] = {}
         book = AddressBook(base, span)
-        self._wire: Wire = IdentityWire(book, base) if what_if else Wire(book)
+        self._wire: Wire = IdentityWire(book, base) if what_if else Wire(book, TokensAgain())
         self.compared = Comparison(schema, self._wire, what_if or keep_going)
         self._exact = not what_if
         self._place = book.place

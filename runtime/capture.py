@@ -139,6 +139,13 @@ def check_unbound(stream: Stream) -> None:
 # Beginning and ending.
 
 
+def caches(stream: Stream) -> int:
+    """1 if tasks of the capture that the stream is in keep what aclrtCacheLastTaskOpInfo says of them, else 0. The
+    stream that the capture began on decides (reference implementation)."""
+    lane = stream.lane
+    return lane.graph.lanes[0].source.caches if isinstance(lane, CaptureLane) else 0
+
+
 def begin(machine: "Machine", thread: Thread, stream: Stream, mode: int) -> Graph:
     """Begin a capture on a stream that may.
 

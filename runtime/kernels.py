@@ -101,6 +101,7 @@ class Launch(Task):
 
     __slots__ = ("block", "blocks", "kernel", "offsets", "placeholders", "size", "source")
 
+    computes = True
     grouped = True
     reported = True
     writes = True
@@ -144,6 +145,7 @@ class UnmodelledLaunch(Task):
 
     __slots__ = ()
 
+    computes = True
     grouped = True
     inert = True
     what = "kernel launch"

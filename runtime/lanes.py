@@ -41,8 +41,8 @@ class Lane:
         """
         raise NotImplementedError
 
-    def take(self, task: Task) -> None:
-        """Take a task that passed the check."""
+    def take(self, task: Task) -> int:
+        """Take a task that passed the check; its number among those that this lane, or its instance, has."""
         raise NotImplementedError
 
 
@@ -100,13 +100,14 @@ class CaptureLane(Lane):
                 raise
             self.room = machine.depth - RESERVED
 
-    def take(self, task: Task) -> None:
+    def take(self, task: Task) -> int:
         task.stream = self.stream
         self.graph.tasks.append(task)
         if self.group is not None:
             self.group.tasks.append(task)
         self.last = task
         self.room -= 1
+        return len(self.graph.tasks)
 
     def _check_uninterrupted(self, task: Task) -> None:
         graph = self.graph
@@ -150,11 +151,12 @@ class BoundLane(Lane):
                 self.stream.handle, graph.handle,
             )  # fmt: skip
 
-    def take(self, task: Task) -> None:
+    def take(self, task: Task) -> int:
         self.tasks.append(task)
         graph = self.graph
         if graph is not None and graph.built and self.head:
             graph.tasks.append(task)
+        return len(self.tasks)
 
 
 class UpdateLane(Lane):
@@ -180,12 +182,14 @@ class UpdateLane(Lane):
                 self.group.handle, count,
             )  # fmt: skip
 
-    def take(self, task: Task) -> None:
+    def take(self, task: Task) -> int:
         old = self.group.tasks[self.updated]
         task.stream = old.stream
         tasks = self.graph.tasks
-        tasks[tasks.index(old)] = self.group.tasks[self.updated] = task
+        place = tasks.index(old)
+        tasks[place] = self.group.tasks[self.updated] = task
         self.updated += 1
+        return place + 1
 
 
 class TaskGroup:

@@ -89,6 +89,8 @@ def close_context(machine: "Machine", context: Context) -> None:
     for thread in machine.threads.values():
         if thread.context is context:
             thread.context = None
+    if context.overflow is not None and context.overflow.live:
+        machine.memory.free(context.overflow)
     device = context.device
     device.contexts -= 1
     if not device.contexts:
@@ -105,6 +107,8 @@ def close_device(machine: "Machine", device: Device) -> None:
         counting.close(machine, counter)
     device.peers.clear()
     device.core_limits.clear()
+    device.sync_area = None
+    device.queues.clear()
     for binary in machine.binaries.values():
         binary.close_device(device)
     machine.memory.clear(device)

@@ -28,10 +28,12 @@ from cannery.runtime.notifies import Notify
 from cannery.runtime.objects import Context, Device, Event, Process, Stream, Thread
 from cannery.runtime.ports import HostPort
 from cannery.runtime.products import profile
+from cannery.runtime.profiler import Profiler
 from cannery.runtime.reach import Hold, hold
 from cannery.runtime.schedule import FAR
 from cannery.runtime.schedule_serial import make_schedule
 from cannery.runtime.settings import Settings
+from cannery.runtime.small_objects import SmallObject
 from cannery.runtime.state_callbacks import StateCallbacks
 from cannery.runtime.tasks import Task
 from cannery.runtime.visible import visible_devices
@@ -73,11 +75,12 @@ class Machine:
     """``now`` is the time of the present step, ``due`` when the pacer has to make one. ``locked``: a snapshot lock
     is held.
 
-    ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
-    ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give. ``reports`` has the threads that
-    streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once. ``told``:
-    functions that are told of streams and devices.
-    ``spare_blocks`` is pinned memory for argument lists of kernels that no thread uses now.
+    ``caller``: the thread whose call is made. ``allocators`` are those of the program: for the handle of a stream that
+    of the description, and its parts. ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has
+    nothing to give. ``errands`` and ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give.
+    ``reports`` has the threads that streams are subscribed for, by the program's id; ``hosted``: a function of the
+    program was queued once. ``told``: functions that are told of streams and devices. ``spare_blocks`` is pinned memory
+    for argument lists of kernels that no thread uses now.
     """
 
     def __init__(self, settings: Settings, port: HostPort) -> None:
@@ -94,6 +97,7 @@ class Machine:
         self.ordinal = 0
         self.process = Process()
         self.threads: dict[int, Thread] = {}
+        self.caller = Thread(0)
         self.contexts: dict[int, Context] = {}
         self.streams: dict[int, Stream] = {}
         self.events: dict[int, Event] = {}
@@ -101,6 +105,9 @@ class Machine:
         self.counting: dict[int, CountingNotify] = {}
         self.graphs: dict[int, Graph] = {}
         self.groups: dict[int, TaskGroup] = {}
+        self.small_objects: dict[int, SmallObject] = {}
+        self.allocators: dict[int, tuple[int, ...]] = {}
+        self.profiler = Profiler()
         self.kept: dict[int, Kept] = {}
         self.labels: dict[int, Label] = {}
         self.label_lists: dict[int, LabelList] = {}
@@ -174,6 +181,7 @@ class Machine:
     def returned(self, thread: Thread, value: int) -> Reply:
         """A step: the function that the thread ran for its innermost call returned ``value`` (0 for a void one). The
         call's reply, as from a handler."""
+        self.caller = thread
         function, then = thread.running.pop()
         try:
             return then(value)

@@ -221,8 +221,8 @@ def copy_inside(machine: "Machine", what: str, destination: int, source: int, si
 
 
 class Turn(Task):
-    """Takes its turn and has no effect: cache maintenance, since the model has no caches, and allocation in stream
-    order, whose memory is there from the call."""
+    """Takes its turn and has no effect: cache maintenance, since the model has no caches, allocation in stream order,
+    whose memory is there from the call, and marks for a profiler."""
 
     __slots__ = ()
 

@@ -11,6 +11,7 @@ from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Message, Refused
 from cannery.runtime.ids import HardwareId, IdPool
 from cannery.runtime.notifies import Notify, Numbers
+from cannery.runtime.queues import Queues
 from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from cannery.runtime.host_functions import Runner, Worker
     from cannery.runtime.kernel_arguments import Arguments
     from cannery.runtime.lanes import Captured, Lane
+    from cannery.runtime.places import Allocation
 
 SYNC: Final = 0x01
 CAPTURE_STREAM_PROGRESS: Final = 0x02
@@ -47,10 +49,14 @@ class Process:
 
     ``references`` counts aclInit. ``configuration`` is the content of the first one, which later ones have to repeat.
     ``messages`` is where failures of all threads go when the configuration says so, else None. ``wait_limit``: the
-    limit in ns of event waits that have none of their own, 0 for none (semantics.md 1.11).
+    limit in ns of event waits that have none of their own, 0 for none (semantics.md 1.11). ``parameters``,
+    ``operator_limit`` (in ns) and ``overflow_mode`` are what the program set of them, None where the product decides.
     """
 
-    __slots__ = ("configuration", "default_device", "finalised", "messages", "references", "wait_limit")
+    __slots__ = (
+        "configuration", "default_device", "finalised", "messages", "operator_limit", "overflow_mode", "parameters",
+        "references", "wait_limit",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.references = 0
@@ -59,6 +65,9 @@ class Process:
         self.default_device: Device | None = None
         self.messages: deque[Message] | None = None
         self.wait_limit = 0
+        self.parameters: dict[int, int] = {}
+        self.operator_limit: int | None = None
+        self.overflow_mode: int | None = None
 
 
 class Thread:
@@ -67,12 +76,12 @@ class Thread:
     each with what takes the value that the function returns. ``capture_mode``: what aclmdlRICaptureThreadExchangeMode
     set. ``known_as``: the program's id of it, None if nobody asked yet; then also which ``worker`` it is, 0 for none.
     ``limited_by``: the stream whose core limits it uses. ``arguments``: the argument list that aclrtKernelArgsInit made
-    last.
+    last. ``last_task``: the number of the task that it submitted last, 0 before that, and the stream that this went to.
     """
 
     __slots__ = (
-        "arguments", "capture_mode", "context", "follows", "known_as", "last_error", "limited_by", "messages",
-        "ordinal", "running", "worker",
+        "arguments", "capture_mode", "context", "follows", "known_as", "last_error", "last_stream", "last_task",
+        "limited_by", "messages", "ordinal", "running", "worker",
     )  # fmt: skip
 
     def __init__(self, ordinal: int) -> None:
@@ -80,6 +89,8 @@ class Thread:
         self.context: Context | None = None
         self.follows: Device | None = None
         self.last_error = 0
+        self.last_task = 0
+        self.last_stream: Stream | None = None
         self.capture_mode = 0
         self.limited_by: Stream | None = None
         self.arguments: Arguments | None = None
@@ -95,12 +106,14 @@ class Device:
     ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
     Events, notifies and memory belong to the device and go when it is closed. ``stream_ids``, ``event_ids``,
     ``notify_numbers`` and ``counting_numbers`` are what it has of them. ``peers``: the indices of devices whose
-    memory it may reach. ``core_limits``: how many cores of a kind the process may use, where it set that.
+    memory it may reach. ``core_limits``: how many cores of a kind the process may use, where it set that. ``queues``
+    are those that the process made there. ``sync_area``: memory for the cores of a kernel to meet at, None before
+    somebody asks for it.
     """
 
     __slots__ = (
         "contexts", "core_limits", "counting", "counting_numbers", "event_ids", "events", "index", "notifies",
-        "notify_numbers", "peers", "primary", "selected", "stream_ids", "user",
+        "notify_numbers", "peers", "primary", "queues", "selected", "stream_ids", "sync_area", "user",
     )  # fmt: skip
 
     def __init__(self, index: int, user: int, streams: int, events: int) -> None:
@@ -115,6 +128,8 @@ class Device:
         self.counting_numbers = Numbers()
         self.peers: set[int] = set()
         self.core_limits: dict[int, int] = {}
+        self.sync_area: Allocation | None = None
+        self.queues = Queues()
         self.events: dict[int, Event] = {}
         self.notifies: dict[int, Notify] = {}
         self.counting: dict[int, CountingNotify] = {}
@@ -122,9 +137,13 @@ class Device:
 
 class Context:
     """``streams`` by handle, the default stream first; ``graphs``, its model instances. ``failed``: what stopped it in
-    stop mode (semantics.md 5). ``worker`` runs its host functions."""
+    stop mode (semantics.md 5). ``worker`` runs its host functions. ``parameters`` were set for it. ``overflow``: its
+    memory for marks of overflow, None before somebody needs it (``calls/overflow.py``)."""
 
-    __slots__ = ("default", "device", "failed", "graphs", "handle", "primary", "stop_mode", "streams", "worker")
+    __slots__ = (
+        "default", "device", "failed", "graphs", "handle", "overflow", "parameters", "primary", "stop_mode", "streams",
+        "worker",
+    )  # fmt: skip
     __deletable__ = ("default",)  # for the compiled form: the reference back is dropped at the end
 
     default: "Stream"
@@ -138,6 +157,8 @@ class Context:
         self.stop_mode = False
         self.failed: Refused | None = None
         self.worker: Worker | None = None
+        self.parameters: dict[int, int] = {}
+        self.overflow: Allocation | None = None
 
 
 class Stream:

@@ -30,6 +30,10 @@ class Profile(NamedTuple):
     wait_limits: str  # call | process | device: which limits of event waits count (semantics.md 0.4)
     control_queue: bool  # null may mean the default stream where semantics.md 0.3 says so; streams have tags
     overflow_switch: int  # what a stream's overflow attribute reads as where it cannot be set
+    overflow_mode: int  # aclrtFloatOverflowMode, before the program sets one
+    operator_interval_ns: int  # in which the hardware counts how long an operator may take
+    operator_intervals: int  # that it may take at most
+    operator_intervals_default: int
     huge_streams: bool
     device_use_only_streams: bool
     device_use_only_events: bool
@@ -42,8 +46,19 @@ class Profile(NamedTuple):
     run_mode: int
     cube_cores: int
     vector_cores: int
+    control_cores: int
+    core_threads: bool  # whether vector cores run threads
+    l2_bytes: int
+    brain_floats: bool  # whether cores compute with bfloat16
     peer_group: int  # so many devices in a row reach each other
     peer_copies_need_access: bool  # enabled by aclrtDeviceEnablePeerAccess
+    package_devices: int  # so many devices in a row are dies of one package
+    package_link: int  # ACL_RT_DEVS_TOPOLOGY_...: between dies of a package
+    peer_link: int  # between devices that reach each other
+    far_link: int  # between others
+    updates_tasks: bool  # of AI Core operators in model instances
+    uuid: str  # 12 bytes in hexadecimal, before the device's number
+    groups: list[list[int]]  # id and numbers of AI Cores, vector cores, AI CPUs, SDMA channels and streams of each
     event_ns: int
     launch_ns: int
     copy_ns: int

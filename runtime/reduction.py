@@ -30,7 +30,7 @@ def reduce(kind: int, element: int, destination: bytes, source: bytes) -> bytes:
         return _whole(kind, WHOLE_FORMATS[element], destination, source)
     pairs = zip(_floats(element, destination), _floats(element, source), strict=True)
     operation = _OPERATIONS[kind]
-    return _to_bytes(element, [operation(one, other) for one, other in pairs])
+    return to_bytes(element, [operation(one, other) for one, other in pairs])
 
 
 def _add(one: Any, other: Any) -> Any:
@@ -68,7 +68,7 @@ def _floats(element: int, content: bytes) -> Sequence[float]:
     return unpack(f"<{count}f", b"".join(b"\0\0" + content[at : at + 2] for at in range(0, len(content), 2)))
 
 
-def _to_bytes(element: int, values: "list[float]") -> bytes:
+def to_bytes(element: int, values: "list[float]") -> bytes:
     if element == FLOAT16:
         return pack(f"<{len(values)}e", *[_half(value) for value in values])
     if element == FLOAT:

@@ -50,10 +50,11 @@ class Schedule:
         """
         lane = task.stream.lane
         if lane is None:
-            self.queue(task)
+            self.put(task)
         else:
             lane.check(self.machine, task)
-            lane.take(task)
+            self.machine.caller.last_task = lane.take(task)
+            self.machine.caller.last_stream = task.stream
 
     def check(self, task: Task) -> None:
         """For calls that submit several tasks, or change something else with them: raises what :meth:`submit` would."""
@@ -61,8 +62,15 @@ class Schedule:
         if lane is not None:
             lane.check(self.machine, task)
 
+    def put(self, task: Task) -> None:
+        """Like :meth:`submit`, for a stream that is known to have no lane."""
+        self.queue(task)
+        self.machine.caller.last_task = task.number
+        self.machine.caller.last_stream = task.stream
+
     def queue(self, task: Task) -> None:
-        """Queue a task on its stream, which is known to have no lane."""
+        """Queue a task on its stream, which is known to have no lane. A task that no call submitted itself, such as one
+        of a model instance, comes by here only."""
         raise NotImplementedError
 
     def follow(self, task: Task, behind: Task) -> None:

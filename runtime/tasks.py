@@ -41,6 +41,7 @@ class Task:
     grouped: ClassVar[bool] = False  # can be in a task group
     reported: ClassVar[bool] = False  # exception callbacks are told when it fails (reference implementation)
     writes: ClassVar[bool] = False  # device memory
+    computes: ClassVar[bool] = False  # uses the cores of the device
     inert: bool = False
     what: ClassVar[str] = "task"
 

@@ -1,5 +1,6 @@
-"""The version of this Cannery; the package's metadata are read from here."""
+"""The version of this Cannery, which the package's metadata are read from, and of the software that it emulates."""
 
 from typing import Final
 
 VERSION: Final = "0.1.0"
+TOOLKIT: Final = "9.1.0"  # of the packages that the API belongs to (the public sources of the runtime)

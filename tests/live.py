@@ -250,6 +250,12 @@ class Live:
         assert ret == 0, (name, ret)
         return int(value)
 
+    def create_last(self, name: str, *args: Any) -> int:
+        """Like :meth:`create`, for a function whose output is its last parameter."""
+        ret, value = self.call(name, *args, OUT)
+        assert ret == 0, (name, ret)
+        return int(value)
+
     def ok(self, name: str, *args: Any, thread: int = 1, after: int = 1000) -> None:
         """A call that has to succeed."""
         reply = self.call(name, *args, thread=thread, after=after)

@@ -1,7 +1,16 @@
 """Short programs over a :class:`tests.live.Live`: together they use every implemented function and kind of record."""
 
 from cannery.runtime.settings import Settings
-from tests import scenarios_graphs, scenarios_kernels, scenarios_memory, scenarios_notifies, scenarios_streams
+from tests import (
+    scenarios_devices,
+    scenarios_graphs,
+    scenarios_kernels,
+    scenarios_memory,
+    scenarios_notifies,
+    scenarios_queues,
+    scenarios_small,
+    scenarios_streams,
+)
 from tests.fakes import ident
 from tests.live import OUT, Live
 
@@ -229,8 +238,8 @@ def exceptions() -> Live:
 def unsupported() -> Live:
     """Calls of functions that have no implementation."""
     live = selected()
-    live.call("aclrtGetOverflowStatus", 0, 0, 0)
-    live.call("aclGetDataBufferSizeV2", 0)
+    live.call("aclplatformGetDeviceInfo", 0, 0, 0)
+    live.call("acldumpGetPath", 0)
     live.ok("aclrtGetDevice", OUT)
     return live
 
@@ -255,5 +264,8 @@ ALL = {
     "captures_that_fail": scenarios_graphs.captures_that_fail,
     "built_by_hand": scenarios_graphs.built_by_hand,
     **scenarios_memory.ALL,
+    **scenarios_devices.ALL,
+    **scenarios_small.ALL,
+    **scenarios_queues.ALL,
     **scenarios_kernels.ALL,
 }

@@ -34,7 +34,8 @@ rows(PAGE, "aclrtSetTsDevice", (2, 100000, A), (-1, 100000, A), (2147483647, 100
 rows(
     PAGE, "aclrtGetDeviceInfo",
     (0, 101, "null", 100000, A), (9, 101, "null", 100000, A), (2, 101, "out", 107000, R),
-    (0xFFFFFFFF, 0, "out", 107000, R), (0, 0, "out", 207000, R), (0, 999_999, "out", 207000, R),
+    (0xFFFFFFFF, 0, "out", 107000, R), (0, 0, "out", 107000, R), (0, 999_999, "out", 107000, R),
+    (0, -1, "out", 107000, R), (0, 213, "out", 107000, R), (0, 401, "out", 207000, R), (0, 409, "out", 207000, R),
 )  # fmt: skip
 rows("3", "aclrtDeviceGetBareTgid", ("null", 100000, A))
 

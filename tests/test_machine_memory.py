@@ -6,10 +6,18 @@ import pytest
 
 from cannery.runtime.machine import Wait
 from cannery.runtime.memory import DEVICE_SPAN, SMALL_SPAN, VIRTUAL_SPAN
+from cannery.runtime.products import PRODUCTS
 from tests.fakes import DEVICE_BASE, OUT, PAGE, Driver
 
 SIZE = 64
 GIB = 1 << 30
+MEMORY = {  # of a device: its kind, its size, whether it has pages of 1 GiB
+    "950PR": ("hbm", 128 * GIB, True), "950DT": ("hbm", 144 * GIB, True), "A3": ("hbm", 64 * GIB, True),
+    "A2": ("hbm", 64 * GIB, True), "310B": ("ddr", 12 * GIB, False), "310P": ("ddr", 24 * GIB, False),
+    "910": ("hbm", 32 * GIB, False), "IPV350": ("ddr", 8 * GIB, False),
+}  # fmt: skip
+DDR, HBM, GENERIC = (0, 2, 3, 6, 7), (1, 4, 5, 8, 9, 10, 11), (12, 13, 14, 15, 16, 17)  # aclrtMemAttr
+GIANT = (10, 11, 14, 17)
 
 
 @pytest.fixture
@@ -287,14 +295,18 @@ class TestAsynchronousCopying:
 
 
 class TestInformation:
-    @pytest.mark.parametrize(
-        ("product", "attributes"),
-        [("A2", {1, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}), ("310P", set(range(18)) - {10, 11, 14, 17})],
-    )
-    def test_attributes_that_the_device_lacks_give_0(self, product: str, attributes: set[int]) -> None:
+    @pytest.mark.parametrize("product", PRODUCTS)
+    def test_free_and_total_of_each_attribute(self, product: str) -> None:
+        """semantics.md 3; the reference page names the products that have pages of 1 GiB."""
+        kind, capacity, giant = MEMORY[product]
         driver = Driver(product=product).opened()
-        present = {attribute for attribute in range(18) if driver.ok("aclrtGetMemInfo", attribute, OUT, OUT) != (0, 0)}
-        assert present == attributes
+        assert set(range(18)) == set(DDR) | set(HBM) | set(GENERIC)
+        for attribute in range(18):
+            has = (kind == "ddr" or attribute not in DDR) and (giant or attribute not in GIANT)
+            expected = (capacity, capacity) if has else (0, 0)
+            assert driver.ok("aclrtGetMemInfo", attribute, OUT, OUT) == expected, attribute
+        for attribute in (-1, 18, 0x7FFF_FFFF):
+            assert driver.call("aclrtGetMemInfo", attribute, OUT, OUT) == 107016
 
     def test_free_memory_follows_allocations(self, driver: Driver) -> None:
         free, total = driver.ok("aclrtGetMemInfo", 1, OUT, OUT)

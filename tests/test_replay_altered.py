@@ -26,7 +26,8 @@ NEVER = (
 def results() -> Iterator[tuple[str, str]]:
     """Every function with its return value and each of its outputs."""
     for name in IMPLEMENTED:
-        yield name, "return value"
+        if MODEL[name].returns != "void":
+            yield name, "return value"
         for param in SCHEMA[name].outputs:
             if name not in NEVER:
                 yield name, f"output {param.name}"
@@ -39,6 +40,8 @@ def other(value: Any, form: str | None) -> Any:
     if isinstance(value, bytes):
         return value + b"."
     if isinstance(value, tuple):
+        if not value:
+            return (1,)
         last = value[-1]
         return (*value[:-1], last + 8 if isinstance(last, int) else other(last, None))
     return value + 1

@@ -61,7 +61,7 @@ def test_work_that_is_due_runs_at_an_unsupported_call_as_at_any_other() -> None:
     live = scenarios.selected()
     pinned, device = live.create("aclrtMallocHost", 64), live.create("aclrtMalloc", 64, 0)
     live.ok("aclrtMemcpyAsync", device, 64, pinned, 64, scenarios.HOST_TO_DEVICE, 0)
-    live.call("aclrtGetOverflowStatus", 0, 0, 0, after=50_000_000)
+    live.call("aclplatformGetDeviceInfo", 0, 0, 0, after=50_000_000)
     last = live.records[-1]
     assert isinstance(last, Call)
     assert [effect.kind for effect in last.effects] == ["read"]
@@ -83,7 +83,7 @@ def test_a_call_that_is_implemented_now_is_reported_and_not_executed() -> None:
 def test_a_call_that_is_not_implemented_here_cannot_be_replayed() -> None:
     live = scenarios.unsupported()
     place, call = next((p, r) for p, r in enumerate(live.records) if isinstance(r, Call) and not r.supported)
-    with pytest.raises(ReplayError, match="call #2: this version has no aclrtGetOverflowStatus"):
+    with pytest.raises(ReplayError, match="call #2: this version has no aclplatformGetDeviceInfo"):
         live.replay([*live.records[:place], call._replace(supported=True)])
 
 

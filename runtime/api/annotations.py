@@ -17,6 +17,9 @@ from cannery.runtime.api.kernels import KERNELS
 from cannery.runtime.api.mapped_memory import MAPPED_MEMORY
 from cannery.runtime.api.memory import MEMORY
 from cannery.runtime.api.notifies import NOTIFIES
+from cannery.runtime.api.parameters import PARAMETERS
+from cannery.runtime.api.profiling import PROFILING
+from cannery.runtime.api.queues import QUEUES
 from cannery.runtime.api.roles import (
     CreatedHandle,
     CString,
@@ -27,6 +30,7 @@ from cannery.runtime.api.roles import (
     ReleasedHandle,
     Scalar,
 )
+from cannery.runtime.api.small_objects import SMALL_OBJECTS
 from cannery.runtime.api.streams import STREAMS
 
 __all__ = ["ANNOTATIONS", "BLOCKS", "CONTEXT", "Annotation", "call"]
@@ -94,5 +98,9 @@ ANNOTATIONS: Final = (
     *NOTIFIES,
     *GRAPHS,
     *MAPPED_MEMORY,
+    *PARAMETERS,
+    *SMALL_OBJECTS,
+    *QUEUES,
+    *PROFILING,
     *KERNELS,
 )

@@ -133,7 +133,12 @@ def _params(
     return tuple(params)
 
 
-_implied: Final[dict[str, Role]] = {text: roles.Handle(kind) for kind, text in roles.HANDLES.items()}
+_implied: Final[dict[str, Role]] = {
+    prefix + text.removeprefix("const "): roles.Handle(kind)
+    for kind, text in roles.HANDLES.items()
+    if text != "void *"
+    for prefix in ("", "const ")
+}
 
 
 def implied_role(meaning: CType) -> Role:

@@ -33,13 +33,28 @@ HANDLES: Final = {
     "label list": "aclrtLabelList",
     "physical memory": "aclrtDrvMemHandle",
     "memory pool": "aclrtMemPool",
+    "group information": "aclrtGroupInfo *",
+    "allocator description": "aclrtAllocatorDesc",
+    "data buffer": "aclDataBuffer *",
+    "shared buffer": "aclrtMbuf",
+    "queue attributes": "acltdtQueueAttr *",
+    "queue route": "acltdtQueueRoute *",
+    "queue routes": "acltdtQueueRouteList *",
+    "queue route query": "acltdtQueueRouteQueryInfo *",
+    "data item": "acltdtDataItem *",
+    "dataset": "acltdtDataset *",
+    "channel": "acltdtChannelHandle *",
+    "profiling configuration": "aclprofConfig *",
+    "step": "aclprofStepInfo *",
+    "stamp": "void *",
     "binary description": "aclrtBinary",
     "kernel binary": "aclrtBinHandle",
     "kernel": "aclrtFuncHandle",
     "kernel arguments": "aclrtArgsHandle",
     "kernel parameter": "aclrtParamHandle",
 }
-"""Kinds of handle, and the C type that each has. A handle by value in any function has its kind by its type."""
+"""Kinds of handle, and the C type that each has; pointers to structs that nobody may look into stand for both forms,
+with const and without. A handle by value in any function has its kind by its type, unless that is ``void *``."""
 
 PLACES: Final = ("device", "host", "any")
 ACCESSES: Final = ("none", "read", "write", "readwrite", "release")
@@ -84,7 +99,7 @@ class Site:
     def handle(self, kind: str, actual: CType) -> None:
         if kind not in HANDLES:
             self.refuse(f"there is no handle kind {kind!r}; known: {', '.join(HANDLES)}")
-        if actual.name != HANDLES[kind]:
+        if actual.name.removeprefix("const ") != HANDLES[kind].removeprefix("const "):
             self.refuse(f"a {kind} handle is a {HANDLES[kind]}, but the type is {actual.name}")
 
     def measured(self, length: Length | None) -> None:
@@ -347,6 +362,61 @@ class FunctionPointer(Role):
         return visitor.function_pointer(self)
 
 
+class FunctionOut(Role):
+    """Where the call writes a function that the program gave it before."""
+
+    shape = "function_out"
+    direction = OUT
+
+    def check(self, site: Site) -> None:
+        if site.pointed().category != ctype.FUNCTION:
+            site.refuse(f"{site.ctype.name} points to no function pointer")
+
+    def visit(self, visitor: "RoleVisitor[T]") -> T:
+        return visitor.function_out(self)
+
+
+class Keepsake(Role):
+    """A pointer of the program that the call keeps, to give it back; only its identity means something."""
+
+    shape = "keepsake"
+
+    def check(self, site: Site) -> None:
+        if site.ctype.category != ctype.OPAQUE:
+            site.refuse(f"{site.ctype.name} is no named pointer of the program's")
+
+    def visit(self, visitor: "RoleVisitor[T]") -> T:
+        return visitor.keepsake(self)
+
+
+class KeepsakeOut(Role):
+    """Where the call gives a :class:`Keepsake` back."""
+
+    shape = "keepsake_out"
+    direction = OUT
+
+    def check(self, site: Site) -> None:
+        if site.pointed().category != ctype.OPAQUE:
+            site.refuse(f"{site.ctype.name} points to no named pointer of the program's")
+
+    def visit(self, visitor: "RoleVisitor[T]") -> T:
+        return visitor.keepsake_out(self)
+
+
+class ConstantOut(Role):
+    """Where the call writes a pointer to bytes that the library owns and that never change, such as a list."""
+
+    shape = "constant_out"
+    direction = OUT
+
+    def check(self, site: Site) -> None:
+        if site.pointed().target is None:
+            site.refuse(f"{site.ctype.name} does not point to a pointer")
+
+    def visit(self, visitor: "RoleVisitor[T]") -> T:
+        return visitor.constant_out(self)
+
+
 class UserData(Role):
     """A pointer that only comes back as an argument of the program's own functions."""
 
@@ -461,6 +531,11 @@ class RoleVisitor(Protocol[T_co]):
     def array(self, role: Array) -> T_co: ...
     def cstring(self, role: CString) -> T_co: ...
     def function_pointer(self, role: FunctionPointer) -> T_co: ...
+    def function_out(self, role: FunctionOut) -> T_co: ...
+    def keepsake(self, role: Keepsake) -> T_co: ...
+    def keepsake_out(self, role: KeepsakeOut) -> T_co: ...
+
+    def constant_out(self, role: ConstantOut) -> T_co: ...
     def user_data(self, role: UserData) -> T_co: ...
     def thread_id(self, role: ThreadId) -> T_co: ...
     def struct_by_value(self, role: StructByValue) -> T_co: ...

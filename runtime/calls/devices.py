@@ -12,8 +12,6 @@ from cannery.runtime.errors import (
     driver_fault,
     invalid,
     null,
-    out_of_range,
-    unsupported,
 )
 from cannery.runtime.objects import Context, Device, Thread
 from cannery.runtime.state_callbacks import (
@@ -32,17 +30,9 @@ if TYPE_CHECKING:
 VERSION: Final = (1, 17, 0)  # ACL_MAJOR_VERSION, ACL_MINOR_VERSION, ACL_PATCH_VERSION of the headers
 DEVICE_STATUS_NORMAL: Final = 0
 
-# aclrtDevAttr.
-AICORE_CORE_NUM: Final = 101
-CUBE_CORE_NUM: Final = 102
-VECTOR_CORE_NUM: Final = 201
-TOTAL_GLOBAL_MEM_SIZE: Final = 301
-PHY_CHIP_ID: Final = 402
-IS_VIRTUAL: Final = 501
 
-
-def device_named(machine: "Machine", user: int) -> Device:
-    """The device that the program knows under that id.
+def device_named(machine: "Machine", user: int, argument: str = "deviceId") -> Device:
+    """The device that the program knows under that id, which it passed as ``argument``.
 
     Raises:
         Refused: 107001.
@@ -52,8 +42,8 @@ def device_named(machine: "Machine", user: int) -> Device:
         return devices[user]
     raise Refused(
         ACL_ERROR_RT_INVALID_DEVICEID,
-        "the argument deviceId is {}, but this process sees {} device(s); pass an id below that (aclrtGetDeviceCount)",
-        user, len(devices),
+        "the argument {} is {}, but this process sees {} device(s); pass an id below that (aclrtGetDeviceCount)",
+        argument, user, len(devices),
     )  # fmt: skip
 
 
@@ -179,27 +169,6 @@ def set_ts_device(machine: "Machine", thread: Thread, ts_id: int) -> int:
     if ts_id not in (0, 1):
         raise invalid("the argument tsId is {}; pass ACL_TS_ID_AICORE (0) or ACL_TS_ID_AIVECTOR (1)", ts_id)
     return 0
-
-
-@call("aclrtGetDeviceInfo")
-def get_device_info(machine: "Machine", thread: Thread, device_id: int, attribute: int, out: int) -> Any:
-    if not out:
-        raise null("value")
-    devices = machine.devices
-    if device_id >= len(devices):
-        raise out_of_range("the argument deviceId is {}, but this process sees {} device(s)", device_id, len(devices))
-    profile = machine.profile
-    known = {
-        AICORE_CORE_NUM: profile.cube_cores,
-        CUBE_CORE_NUM: profile.cube_cores,
-        VECTOR_CORE_NUM: profile.vector_cores,
-        TOTAL_GLOBAL_MEM_SIZE: profile.memory_bytes,
-        PHY_CHIP_ID: devices[device_id].index,
-        IS_VIRTUAL: 0,
-    }
-    if attribute not in known:
-        raise unsupported("the attribute {} of a device is not simulated", attribute)
-    return 0, known[attribute]
 
 
 @call("aclrtDeviceGetBareTgid")

@@ -137,7 +137,7 @@ def record_event(machine: "Machine", thread: Thread, handle: int, stream_handle:
     record.stream = stream
     record.cost = machine.event_cost
     event.record = record
-    machine.schedule.queue(record)
+    machine.schedule.put(record)
     return 0
 
 
@@ -295,7 +295,7 @@ def _wait(machine: "Machine", thread: Thread, stream_handle: int, handle: int, t
     wait.limit = NEVER if event.ipc else limit
     wait.cost = machine.event_cost
     wait.use()
-    machine.schedule.queue(wait)
+    machine.schedule.put(wait)
     return 0
 
 

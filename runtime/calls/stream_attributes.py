@@ -213,8 +213,7 @@ def get_stream_attribute(machine: "Machine", thread: Thread, handle: int, kind: 
             return 0, None
         return 0, pack("<I", own_stream(machine, thread, handle, named).tag)
     if kind == CACHE_OP_INFO:
-        default_if_null(machine, thread, named)
-        return 0, pack("<I", 0)
+        return 0, pack("<I", capture.caches(default_if_null(machine, thread, named)))
     if kind == PRIORITY:
         return 0, pack("<I", _with_priority(machine, thread, named).priority)
     raise _unknown_attribute(kind)

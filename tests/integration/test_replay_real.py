@@ -50,6 +50,7 @@ DUE_AT_UNSUPPORTED = """
 #include <stdlib.h>
 #include <time.h>
 #include "acl/acl.h"
+#include "acl/acl_platform.h"
 #define OK(call) do { if ((call) != ACL_SUCCESS) exit(__LINE__); } while (0)
 int main(void)
 {
@@ -59,7 +60,7 @@ int main(void)
     for (int i = 0; i < 300; i++) {
         OK(aclrtMemcpyAsync(device, 65536, host, 65536, ACL_MEMCPY_HOST_TO_DEVICE, NULL));
         for (volatile int spin = 0; spin < 2000 * (i % 40); spin++) { }
-        aclrtGetOverflowStatus(NULL, 0, NULL);
+        aclplatformGetDeviceInfo(0, NULL, 0);
     }
     OK(aclrtSynchronizeDevice());
     return 0;

@@ -59,7 +59,7 @@ def main(target: Path) -> None:
             f'set_target_properties({name} PROPERTIES OUTPUT_NAME "{module}" PREFIX ""',
             f'    LIBRARY_OUTPUT_DIRECTORY "${{CMAKE_CURRENT_BINARY_DIR}}/compiled/{"/".join(folder)}")',
             f"target_include_directories({name} SYSTEM PRIVATE {quoted(includes)})",
-            f'target_compile_options({name} PRIVATE -O2 -w)  # generated code: warnings are mypyc\'s',
+            f"target_compile_options({name} PRIVATE -O2 -w)  # generated code: warnings are mypyc's",
             f'install(TARGETS {name} LIBRARY DESTINATION "{"/".join(["cannery/shim/compiled", *folder])}")',
         ]
     (target / "compiled.cmake").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -107,6 +107,18 @@ class Outputs:
     def function_pointer(self, role: roles.FunctionPointer) -> Output:
         return Output()
 
+    def function_out(self, role: roles.FunctionOut) -> Output:
+        return self._written()
+
+    def keepsake(self, role: roles.Keepsake) -> Output:
+        return Output()
+
+    def keepsake_out(self, role: roles.KeepsakeOut) -> Output:
+        return self._written()
+
+    def constant_out(self, role: roles.ConstantOut) -> Output:
+        return self._written()
+
     def user_data(self, role: roles.UserData) -> Output:
         return Output()
 
