@@ -1,7 +1,14 @@
 """Short programs over a :class:`tests.live.Live`: together they use every implemented function and kind of record."""
 
 from cannery.runtime.settings import Settings
-from tests import scenarios_graphs, scenarios_kernels, scenarios_memory, scenarios_notifies, scenarios_streams
+from tests import (
+    scenarios_graphs,
+    scenarios_kernels,
+    scenarios_memory,
+    scenarios_notifies,
+    scenarios_sharing,
+    scenarios_streams,
+)
 from tests.fakes import ident
 from tests.live import OUT, Live
 
@@ -256,4 +263,5 @@ ALL = {
     "built_by_hand": scenarios_graphs.built_by_hand,
     **scenarios_memory.ALL,
     **scenarios_kernels.ALL,
+    **scenarios_sharing.ALL,
 }

@@ -3,7 +3,7 @@
 from typing import Final
 
 from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
-from cannery.runtime.api.roles import Handle, OutScalar, Scalar
+from cannery.runtime.api.roles import Handle, Identity, OutScalar, Scalar
 
 DEVICES: Final[tuple[Annotation, ...]] = (
     call("aclrtSetDevice", BLOCKS)(
@@ -38,7 +38,7 @@ DEVICES: Final[tuple[Annotation, ...]] = (
         value=OutScalar("int64_t"),
     ),
     call("aclrtDeviceGetBareTgid")(
-        pid=OutScalar("int32_t"),
+        pid=Identity(OutScalar("int32_t"), "process"),
     ),
     call("aclrtDeviceCanAccessPeer")(
         canAccessPeer=OutScalar("int32_t"),
