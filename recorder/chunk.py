@@ -10,7 +10,7 @@ from cannery.recorder.compression import compress, decompress
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace
 from cannery.recorder.packing import UNPACK_ERRORS, damage_text, pack, unpack
-from cannery.recorder.records import Call, Enter, Errand, Exit, Expire, Invoke, Note, Pace, Returned, ThreadEnd
+from cannery.recorder.records import Call, Enter, Errand, Exit, Expire, Invoke, Note, Pace, Returned, Signal, ThreadEnd
 from cannery.recorder.schema import Schema
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.recorder.stream import STOPPED_TOPIC, Head, Layout, read_head, read_window
@@ -85,7 +85,7 @@ def summarise(
         elif isinstance(record, Note) and record.topic == STOPPED_TOPIC:
             stopped = record.value
         else:
-            assert isinstance(record, Pace | Invoke | Errand | Note)
+            assert isinstance(record, Pace | Signal | Invoke | Errand | Note)
     listed = tuple(sorted(threads)) if len(threads) <= _MAX_THREADS else None
     times = head.time, following.time
     return head, Summary(records, calls, failures, head.call, *times, running, listed, stopped), following

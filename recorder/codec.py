@@ -18,6 +18,7 @@ _TABLE_SIZE: Final = 1 << 16
 _NOT_NULL: Final = 0x1000  # what a pointer of which only "is it null" was kept becomes in replay
 _TOKEN_BASE: Final = 0x1000_0000
 _TOKEN_STEP: Final = 16
+_NAME_BASE: Final = 0x4000_0000
 _NUMBERS: Final = ("i32", "u32", "size")
 
 
@@ -59,6 +60,16 @@ class TokensAgain(TokenTable):
         return token
 
 
+class NameTable(dict[Any, int]):
+    """Any value -> ordinal of distinct values in order of first appearance, from 1."""
+
+    __slots__ = ()
+
+    def __missing__(self, value: Any) -> int:
+        name = self[value] = len(self) + 1
+        return name
+
+
 def encode_handle(handle: int | None) -> int | bytes:
     """0 for null, the ordinal of an object, or the 8 bytes of a value that is no handle of ours."""
     if not handle:
@@ -77,6 +88,11 @@ def token_value(token: int) -> int:
     return _TOKEN_BASE + token * _TOKEN_STEP if token else 0
 
 
+def name_value(name: int) -> int:
+    """What stands for a name in replay: some number, the same for the same name."""
+    return _NAME_BASE + name
+
+
 def decode_handle(wire: Any) -> int:
     """Raises ValueError for what no handle is written as."""
     if isinstance(wire, bytes) and len(wire) == 8:
@@ -85,15 +101,16 @@ def decode_handle(wire: Any) -> int:
 
 
 class Wire:
-    """The conversions of one process: its addresses, handles and tokens."""
+    """The conversions of one process: its addresses, handles, tokens and names."""
 
-    __slots__ = ("_decoders", "_encoders", "book", "handles", "tokens")
+    __slots__ = ("_decoders", "_encoders", "book", "handles", "names", "tokens")
 
     def __init__(self, book: AddressBook, tokens: TokenTable | None = None) -> None:
         """``tokens``: in replay, a :class:`TokensAgain`."""
         self.book = book
         self.handles = HandleTable()
         self.tokens = TokenTable() if tokens is None else tokens
+        self.names = NameTable()
         self._encoders: dict[str, Convert | None] = {
             "number": None,
             "handle": self.handles.__getitem__,
@@ -101,6 +118,7 @@ class Wire:
             "bytes": None,
             "flag": bool,
             "token": self.tokens.__getitem__,
+            "name": self.names.__getitem__,
             "raw": _encode_raw,
             "plain": None,
             "none": _nothing,
@@ -112,6 +130,7 @@ class Wire:
             "bytes": _bytes,
             "flag": _flag,
             "token": _token,
+            "name": _name,
             "raw": _raw,
             "plain": _same,
             "none": _nothing,
@@ -322,6 +341,10 @@ def _flag(value: Any) -> int:
 
 def _token(value: Any) -> int:
     return token_value(_whole(value)) if value else 0
+
+
+def _name(value: Any) -> int | None:
+    return None if value is None else name_value(_whole(value))
 
 
 def _raw(value: Any) -> Any:

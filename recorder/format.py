@@ -33,6 +33,7 @@ EFFECTS: Final = -9
 INVOKE: Final = -10
 RETURNED: Final = -11
 ERRAND: Final = -12
+SIGNAL: Final = -13
 OPTIONAL: Final = -64  # kinds from here down may be skipped
 NOTE: Final = -64
 REGION: Final = -65
@@ -49,6 +50,8 @@ MODEL: Final = 8
 KERNEL: Final = 9
 WROTE: Final = 10
 SAW: Final = 11
+PEER: Final = 12
+SHARED: Final = 13
 EFFECT_KINDS: Final = {
     READ: "read",
     WRITE: "write",
@@ -61,6 +64,40 @@ EFFECT_KINDS: Final = {
     KERNEL: "kernel",
     WROTE: "wrote",
     SAW: "saw",
+    PEER: "peer",
+    SHARED: "shared",
+}
+
+# What other processes answered or did (section 7): topics of PEER effects.
+PROCESS_ID: Final = 1
+HELD: Final = 2
+SHARE: Final = 3
+ALLOW: Final = 4
+OPEN: Final = 5
+REVOKE: Final = 6
+SIGNALLED: Final = 7
+TAKEN: Final = 8
+CLEARED: Final = 9
+RECORD: Final = 10
+COMPLETE: Final = 11
+LATEST: Final = 12
+COMPLETED: Final = 13
+STORE: Final = 14
+TOPICS: Final = {
+    PROCESS_ID: "process id",
+    HELD: "held by others",
+    SHARE: "share",
+    ALLOW: "allow",
+    OPEN: "open",
+    REVOKE: "revoke",
+    SIGNALLED: "signal",
+    TAKEN: "take",
+    CLEARED: "clear",
+    RECORD: "record",
+    COMPLETE: "complete",
+    LATEST: "latest record",
+    COMPLETED: "record is done",
+    STORE: "memory",
 }
 POLICIES: Final = ("input", "full", "hash", "none")
 SHORT: Final = 32  # bytes of payload that stand in the record itself

@@ -22,6 +22,7 @@ from cannery.runtime.api.roles import (
     FunctionPointer,
     Handle,
     HandleOut,
+    Identity,
     InOutScalar,
     Keepsake,
     KeepsakeOut,
@@ -107,6 +108,11 @@ class _FormOf:
 
     def thread_id(self, role: ThreadId) -> Forms:
         return Forms("token")
+
+    def identity(self, role: Identity) -> Forms:
+        forms = role.inner.visit(self)
+        out = None if forms.out is None else "name"
+        return Forms("flag" if role.direction == OUT else "name", out, kind=role.what)
 
     def struct_by_value(self, role: StructByValue) -> Forms:
         return Forms("plain")

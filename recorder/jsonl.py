@@ -19,6 +19,7 @@ from cannery.recorder.records import (
     Payload,
     Record,
     Returned,
+    Signal,
     ThreadEnd,
 )
 
@@ -27,6 +28,7 @@ _NAMES: Final[dict[type[Any], str]] = {
     Enter: "enter",
     Exit: "exit",
     Pace: "pace",
+    Signal: "signal",
     Expire: "expire",
     Invoke: "invoke",
     Returned: "returned",
@@ -36,7 +38,7 @@ _NAMES: Final[dict[type[Any], str]] = {
 }
 _TYPES: Final = {name: kind for kind, name in _NAMES.items()}
 _VALUES: Final = ("ret", "ins", "outs", "args", "value")
-_NUMBERS: Final = ("region", "thread", "worker", "parts", "place", "offset")
+_NUMBERS: Final = ("region", "thread", "worker", "parts", "place", "offset", "topic")
 _PLAIN: Final = (bool, str, int, type(None))
 
 
@@ -127,6 +129,8 @@ def _effect_to_json(effect: Effect) -> dict[str, Any]:
             name: value_to_json(value) for name, value in effect.payload._asdict().items() if value is not None
         }
     found |= {name: getattr(effect, name) for name in (*_NUMBERS, "text") if getattr(effect, name)}
+    if effect.values:
+        found["values"] = list(effect.values)
     return found
 
 
@@ -137,4 +141,5 @@ def _effect_from_json(effect: Mapping[str, Any]) -> Effect:
         digest, content = value_from_json(payload.get("digest")), value_from_json(payload.get("content"))
         stored = Payload(payload["size"], digest, content)
     numbers = {name: effect.get(name, 0) for name in _NUMBERS}
-    return Effect(effect["kind"], effect["ok"], stored, text=effect.get("text", ""), **numbers)
+    values = tuple(effect.get("values", ()))
+    return Effect(effect["kind"], effect["ok"], stored, text=effect.get("text", ""), values=values, **numbers)

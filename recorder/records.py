@@ -22,12 +22,13 @@ class Payload(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """``kind`` is one of read, write, move, fill, alloc, file, thread, model, kernel, wrote, saw; ``ok`` is False when
-    the host range could not be accessed, the host had no memory, there is no such file or model, or a model failed."""
+    """``kind`` is one of read, write, move, fill, alloc, file, thread, model, kernel, wrote, saw, peer, shared; ``ok``
+    is False when the host range could not be accessed, the host had no memory, there is no such file or model, or a
+    model failed."""
 
     kind: str
     ok: bool
-    payload: Payload | None = None  # read, write, move, file, wrote, saw; model: the hash of its source
+    payload: Payload | None = None  # read, write, move, file, wrote, saw, shared; model: the hash of its source
     region: int = 0  # alloc: ordinal of the new pinned region, 0 when the host had no memory
     thread: int = 0  # thread: the id of the calling thread, as a token
     worker: int = 0  # thread: which worker it is, 0 for none
@@ -35,6 +36,8 @@ class Effect(NamedTuple):
     parts: int = 0  # kernel: how many effects of kind wrote and saw follow, which belong to it
     place: int = 0  # wrote, saw: where in the launch's arguments the pointer to the memory is
     offset: int = 0  # wrote, saw: how far behind where that points
+    topic: int = 0  # peer: one of format.TOPICS
+    values: tuple[int, ...] = ()  # peer: what it says, see section 7 of the format
 
 
 class Call(NamedTuple):
@@ -75,6 +78,13 @@ class Exit(NamedTuple):
 
 class Pace(NamedTuple):
     """A turn of the pacer: work that became due while no call was made."""
+
+    time: int
+    effects: tuple[Effect, ...]
+
+
+class Signal(NamedTuple):
+    """Another process did what this one waits for."""
 
     time: int
     effects: tuple[Effect, ...]
@@ -133,4 +143,4 @@ class Note(NamedTuple):
     value: Any
 
 
-Record = Call | Enter | Exit | Pace | Expire | Invoke | Returned | Errand | ThreadEnd | Note
+Record = Call | Enter | Exit | Pace | Signal | Expire | Invoke | Returned | Errand | ThreadEnd | Note

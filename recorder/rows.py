@@ -21,6 +21,7 @@ from cannery.recorder.records import (
     Payload,
     Record,
     Returned,
+    Signal,
     ThreadEnd,
 )
 from cannery.recorder.schema import Schema
@@ -38,7 +39,7 @@ class RowMaker:
 
     def rows(self, record: Record) -> Iterator[tuple[Any, ...]]:
         """The row of a record; before it, those of the effects that it has no place for."""
-        if isinstance(record, Call | Enter | Pace | Expire | Returned | Errand):
+        if isinstance(record, Call | Enter | Pace | Signal | Expire | Returned | Errand):
             effects = record.effects
             while len(effects) > format.MAX_EFFECTS:
                 yield (format.EFFECTS, *map(effect_row, effects[: format.MAX_EFFECTS]))
@@ -58,10 +59,12 @@ class RowMaker:
         else:
             yield (format.NOTE, record.topic, record.value)
 
-    def _step(self, record: Call | Enter | Pace | Expire | Returned | Errand) -> tuple[Any, ...]:
+    def _step(self, record: Call | Enter | Pace | Signal | Expire | Returned | Errand) -> tuple[Any, ...]:
         elapsed = self._elapsed(record.time)
         if isinstance(record, Pace):
             return format.PACE, elapsed
+        if isinstance(record, Signal):
+            return format.SIGNAL, elapsed
         if isinstance(record, Expire):
             return format.EXPIRE, record.thread, elapsed
         if isinstance(record, Returned):
@@ -101,6 +104,8 @@ def effect_row(effect: Effect) -> tuple[Any, ...]:
     if effect.kind in ("wrote", "saw"):
         assert effect.payload is not None
         return code, effect.place, effect.offset, payload_wire(effect.payload)
+    if effect.kind == "peer":
+        return code, effect.topic, *effect.values
     return (code,) if effect.payload is None else (code, payload_wire(effect.payload))
 
 

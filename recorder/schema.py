@@ -13,7 +13,7 @@ from xxhash import xxh3_128_digest
 from cannery.recorder.format import MAX_SCHEMA, SCHEMA, DamagedTrace
 from cannery.recorder.packing import UNPACK_ERRORS, Malformed, damage_text, pack, unpack
 
-FORMS: Final = ("number", "handle", "address", "bytes", "flag", "token", "raw", "plain", "none")
+FORMS: Final = ("number", "handle", "address", "bytes", "flag", "token", "name", "raw", "plain", "none")
 LIST: Final = "list:"
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 

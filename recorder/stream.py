@@ -19,6 +19,7 @@ from cannery.recorder.records import (
     Payload,
     Record,
     Returned,
+    Signal,
     ThreadEnd,
 )
 from cannery.recorder.schema import Schema
@@ -144,6 +145,10 @@ def read_window(
                 time += _numbers(row[:2])[1]
                 effects, ahead = ahead + tuple(map(read_effect, row[2:])), ()
                 yield Pace(time, effects)
+            elif kind == format.SIGNAL:
+                time += _numbers(row[:2])[1]
+                effects, ahead = ahead + tuple(map(read_effect, row[2:])), ()
+                yield Signal(time, effects)
             elif kind == format.EXPIRE:
                 _, thread, elapsed = _numbers(row[:3])
                 time += elapsed
@@ -216,7 +221,12 @@ def read_effect(wire: Any) -> Effect:
     if code == format.THREAD:
         thread, worker = _numbers(tuple(rest))
         return Effect(kind, True, None, 0, thread, worker)
-    if code >= format.MODEL:
+    if code == format.PEER:
+        topic, *values = _numbers(tuple(rest))
+        if topic not in format.TOPICS:
+            raise Malformed(f"an answer of other processes about {topic}, which this version does not know")
+        return Effect(kind, True, topic=topic, values=tuple(values))
+    if format.MODEL <= code <= format.SAW:
         return _kernel_effect(code, kind, rest)
     (second,) = rest
     if code == format.ALLOC:

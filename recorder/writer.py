@@ -128,6 +128,10 @@ class StreamWriter:
         """A turn of the pacer."""
         self._step([format.PACE, now - self.time], effects, now)
 
+    def signal(self, now: int, effects: Effects) -> None:
+        """Another process did what this one waits for."""
+        self._step([format.SIGNAL, now - self.time], effects, now)
+
     def expire(self, thread: int, now: int, effects: Effects) -> None:
         """The limit of a thread's wait ran out."""
         self._step([format.EXPIRE, thread, now - self.time], effects, now)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import xxhash
 
 from cannery.recorder.codec import token_value
+from cannery.recorder.format import TOPICS
 from cannery.recorder.records import Effect, Payload
+from cannery.replayer.exchange import ReplayExchange
 from cannery.runtime.kernels import IN_DEVICE, KernelRun
 from cannery.runtime.ports import Range, Unknown
 
@@ -80,6 +82,7 @@ class ReplayPort:
         self._content = content
         self._region = region
         self._exact = exact
+        self.exchange = ReplayExchange(self, ReplayStore)
         self._spare = 0x6000_0000_0000  # pinned memory that a what-if run asks for and the trace does not have
 
     # The driver's side.
@@ -273,6 +276,27 @@ class ReplayPort:
         self._differ(index, "what a kernel wrote", "nothing")
         return None
 
+    # For the exchange.
+
+    def peek(self) -> Effect | None:
+        """The next effect of the step."""
+        return self._effects[self._next] if self._next < len(self._effects) else None
+
+    def take(self, kind: str, asked: str, fits: Callable[[Effect], bool]) -> Effect | None:
+        """The next effect; None, and a difference, when it is of another kind, does not fit or there is none."""
+        effect = self.peek()
+        if effect is None or effect.kind != kind or not fits(effect):
+            self._differ(self._next, "nothing" if effect is None else describe(effect), asked)
+            return None
+        self._next += 1
+        return effect
+
+    def shared(self, view: memoryview) -> None:
+        """Put the bytes there that another process had written when they were read."""
+        effect = self._take("shared", len(view))
+        if effect is not None:
+            self._install(effect, view)
+
     def _install(self, effect: Effect, into: memoryview) -> None:
         payload = effect.payload
         stored = None if payload is None else self._content(payload)
@@ -321,6 +345,8 @@ def describe(effect: Effect) -> str:
         return "no kernel model"
     elif effect.kind == "thread":
         text += f" {effect.thread}" + (f", worker {effect.worker}" if effect.worker else "")
+    elif effect.kind == "peer":
+        text = " ".join([TOPICS[effect.topic], *map(str, effect.values)])
     return text if effect.ok else f"{text} (not accessible)"
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from importlib import resources
 from typing import Any, Final
 
+from cannery.recorder.format import TOPICS
 from cannery.recorder.records import (
     Call,
     Effect,
@@ -29,6 +30,7 @@ from cannery.recorder.records import (
     Payload,
     Record,
     Returned,
+    Signal,
     ThreadEnd,
 )
 from cannery.recorder.schema import LIST, FunctionForm, ParamForm, Schema
@@ -84,6 +86,8 @@ class Printer:
             return self._head(record.number, record.thread, None) + text
         if isinstance(record, Pace):
             return self._head(None, None, record.time) + "pacer" + _effects(record.effects)
+        if isinstance(record, Signal):
+            return self._head(None, None, record.time) + "another process signalled" + _effects(record.effects)
         if isinstance(record, Expire):
             return self._head(None, record.thread, record.time) + "limit of the wait passed" + _effects(record.effects)
         if isinstance(record, Invoke):
@@ -161,6 +165,8 @@ class Printer:
             return lambda values: _list(values, element)
         if form == "token":
             return _token_show(_TOKENS.get(param.role, "function"))
+        if form == "name":
+            return _name_show(param.kind or "name")
         if form == "handle" and param.kind == kernels.KIND:
             return self._kernel
         if form == "handle":
@@ -209,6 +215,10 @@ def _handle_show(kind: str) -> Show:
 
 def _token_show(kind: str) -> Show:
     return lambda value: f"{kind}#{value}" if value else "null"
+
+
+def _name_show(kind: str) -> Show:
+    return lambda value: "null" if value is None else f"{kind}#{value}"
 
 
 def _number_show(names: dict[int, str]) -> Show:
@@ -305,6 +315,8 @@ def effect_text(effect: Effect) -> str:
         text += f" h{effect.region}"
     elif effect.kind == "thread" and effect.ok:
         text += f" id#{effect.thread}" + (f" W{effect.worker}" if effect.worker else "")
+    elif effect.kind == "peer":
+        text = " ".join([TOPICS[effect.topic], *map(str, effect.values)])
     return text if effect.ok else f"{text} failed"
 
 

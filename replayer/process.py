@@ -8,6 +8,7 @@ from cannery.recorder.codec import WireError
 from cannery.recorder.format import TraceError
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Record
+from cannery.replayer.handovers import HandOvers
 from cannery.replayer.replay import Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
@@ -25,9 +26,11 @@ def replay_process(
     keep_going: bool = False,
     progress: Callable[[int], None] | None = None,
     models: "Models | None" = None,
+    handed: HandOvers | None = None,
 ) -> Result:
     """Replay one process. ``changes`` are settings of a what-if replay, by field, ``models`` kernel models to run
-    again. ``progress`` is told, now and then, how many calls were replayed.
+    again. ``progress`` is told, now and then, how many calls were replayed. ``handed`` notes what the process handed
+    over to others.
 
     Raises:
         ReplayError: it cannot be replayed; the text says why.
@@ -59,6 +62,8 @@ def replay_process(
     damage: str | None = None
     try:
         records = stream.records()
+        if handed is not None:
+            records = handed.noting(stream.ordinal, records)
         replay.run(records if progress is None else _told(records, replay, progress))
         replay.finish(finished=not in_flight)
     except Stop:

@@ -26,6 +26,7 @@ from cannery.recorder.records import (
     Payload,
     Record,
     Returned,
+    Signal,
     ThreadEnd,
 )
 from cannery.recorder.schema import Schema
@@ -106,7 +107,7 @@ class Replay:
         steps = self._steps
         outcomes = self._open.outcomes
         others: dict[type, Callable[[Any], None]] = {Enter: self._enter, Pace: self._pace, Expire: self._expire}
-        others |= {Returned: self._returned, Errand: self._errand, ThreadEnd: self._thread_end}
+        others |= {Signal: self._signal, Returned: self._returned, Errand: self._errand, ThreadEnd: self._thread_end}
         results: dict[type, Callable[[Any], None]] = {Exit: self._exit, Invoke: self._invoke, Note: self._note}
         for record in records:
             if isinstance(record, Call):
@@ -315,6 +316,9 @@ class Replay:
     def _pace(self, record: Pace) -> None:
         self._step(record, self.machine.pace)
 
+    def _signal(self, record: Signal) -> None:
+        self._step(record, self.machine.signalled)
+
     def _expire(self, record: Expire) -> None:
         call = self._open.waiting(record.thread)
         wait = None if call is None else call.pending
@@ -360,7 +364,7 @@ class Replay:
 
         self._step(record, done)
 
-    def _step(self, record: Pace | Expire | Returned | Errand, act: Callable[[], None]) -> None:
+    def _step(self, record: Pace | Signal | Expire | Returned | Errand, act: Callable[[], None]) -> None:
         self.port.begin(record.effects)
         self.machine.begin(self._start + record.time)
         act()

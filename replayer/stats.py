@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from cannery.recorder.codec import WireError
-from cannery.recorder.records import Call, Effect, Enter, Errand, Exit, Expire, Pace, Record, Returned
+from cannery.recorder.records import Call, Effect, Enter, Errand, Exit, Expire, Pace, Record, Returned, Signal
 from cannery.recorder.schema import FunctionForm, Schema
 from cannery.replayer.comparison.objects import Allocations
 from cannery.replayer.comparison.shapes import Copy, copy_of, is_host
@@ -237,7 +237,7 @@ class Stats:
             self._enter(record)
         elif isinstance(record, Exit):
             self._exit(record)
-        elif isinstance(record, Pace | Expire | Returned | Errand):
+        elif isinstance(record, Pace | Signal | Expire | Returned | Errand):
             self.last_time = record.time
             if self._chosen is None:
                 self._effects(record.effects)

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cannery.runtime.budgets import Budget
     from cannery.runtime.tasks import RecordWait
 
 
@@ -31,29 +32,52 @@ class HardwareId:
         if pool is not None:
             self.kept = True
             self.cleared = False
-            pool.free.append(self)
+            pool.give(self)
 
 
 class IdPool:
-    """``limit`` ids from 0. The one that was given back last is taken first."""
+    """``limit`` ids from 0. The one that was given back last is taken first.
 
-    __slots__ = ("free", "limit", "made")
+    ``budget`` is what all processes share. ``exact``: it counts what is taken; else what was ever made, until the
+    device is closed, since asking at each record would cost as much as the record.
+    """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    __slots__ = ("budget", "exact", "free", "limit", "made")
+
+    def __init__(self, budget: "Budget", exact: bool) -> None:
+        self.budget = budget
+        self.exact = exact
+        self.limit = budget.limit
         self.made = 0
         self.free: list[HardwareId] = []
 
     def take(self) -> HardwareId | None:
         """An id; None when all are taken."""
-        if self.free:
-            return self.free.pop()
-        if self.made >= self.limit:
+        free = self.free
+        if free and not self.exact:
+            return free.pop()
+        if not self.budget.claim(1):
             return None
+        if free:
+            return free.pop()
         self.made += 1
         return HardwareId(self.made - 1, self)
+
+    def give(self, hardware_id: HardwareId) -> None:
+        """An id is not needed any longer."""
+        self.free.append(hardware_id)
+        if self.exact:
+            self.budget.release(1)
+
+    def clear(self) -> None:
+        """The device is closed: what is not in use is held no longer."""
+        if not self.exact and len(self.free) == self.made and self.made:
+            self.budget.release(self.made)
+            self.free.clear()
+            self.made = 0
 
     @property
     def available(self) -> int:
         """How many can still be taken."""
-        return self.limit - self.made + len(self.free)
+        left = self.budget.left()
+        return left if self.exact else left + len(self.free)

@@ -130,6 +130,8 @@ class Launch(Task):
         failure = machine.port.kernel(KernelRun(self, arguments, machine.memory))
         if machine.memory.watchers:
             machine.memory.notice()
+        if machine.memory.sharing.any:
+            machine.memory.sharing.touch_all()
         return None if failure is None else self._failed(failure)
 
     def _failed(self, reason: str) -> Refused:

@@ -105,6 +105,7 @@ def close_device(machine: "Machine", device: Device) -> None:
         notifies.close(machine, notify)
     for counter in [*device.counting.values()]:
         counting.close(machine, counter)
+    device.event_ids.clear()
     device.peers.clear()
     device.core_limits.clear()
     device.sync_area = None
@@ -167,6 +168,8 @@ def close_event(machine: "Machine", event: Event) -> None:
     del machine.events[event.handle]
     del event.device.events[event.handle]
     event.gone = True
+    if event.peers is not None:
+        event.peers.close(machine)
     if event.record is not None:
         event.record.supersede()
         event.record = None

@@ -33,6 +33,7 @@ from cannery.runtime.reach import Hold, hold
 from cannery.runtime.schedule import FAR
 from cannery.runtime.schedule_serial import make_schedule
 from cannery.runtime.settings import Settings
+from cannery.runtime.shared_events import SharedEvent
 from cannery.runtime.small_objects import SmallObject
 from cannery.runtime.state_callbacks import StateCallbacks
 from cannery.runtime.tasks import Task
@@ -75,12 +76,14 @@ class Machine:
     """``now`` is the time of the present step, ``due`` when the pacer has to make one. ``locked``: a snapshot lock
     is held.
 
-    ``caller``: the thread whose call is made. ``allocators`` are those of the program: for the handle of a stream that
-    of the description, and its parts. ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has
-    nothing to give. ``errands`` and ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give.
-    ``reports`` has the threads that streams are subscribed for, by the program's id; ``hosted``: a function of the
-    program was queued once. ``told``: functions that are told of streams and devices. ``spare_blocks`` is pinned memory
-    for argument lists of kernels that no thread uses now.
+    ``shared`` has by entry what other processes have too (``exchange.py``). ``caller``: the thread whose call is made.
+    ``allocators`` are those of the program: for the handle of a stream that of the description, and its parts.
+
+    ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
+    ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give. ``reports`` has the threads that
+    streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once. ``told``:
+    functions that are told of streams and devices. ``spare_blocks`` is pinned memory for argument lists of kernels that
+    no thread uses now.
     """
 
     def __init__(self, settings: Settings, port: HostPort) -> None:
@@ -103,6 +106,7 @@ class Machine:
         self.events: dict[int, Event] = {}
         self.notifies: dict[int, Notify] = {}
         self.counting: dict[int, CountingNotify] = {}
+        self.shared: dict[int, Notify | SharedEvent] = {}
         self.graphs: dict[int, Graph] = {}
         self.groups: dict[int, TaskGroup] = {}
         self.small_objects: dict[int, SmallObject] = {}
@@ -130,7 +134,8 @@ class Machine:
         indices, self.blindness = visible_devices(settings.visible, settings.devices)
         published = self.behaviour["stream-limit"] == "published"
         streams = self.profile.streams_documented if published else self.profile.streams
-        self.devices = [Device(index, user, streams, self.profile.events) for user, index in enumerate(indices)]
+        limits = streams, self.profile.events, self.profile.notifies
+        self.devices = [Device(port.exchange, index, user, *limits) for user, index in enumerate(indices)]
         reach = self.behaviour["peer-copy-direction"] if self.profile.peer_copies_need_access else FREE
         self.memory = Memory(port, settings.devices, self.profile.memory_bytes, reach)
         self.schedule = make_schedule(settings.schedule, self)
@@ -148,6 +153,25 @@ class Machine:
 
     def pace(self) -> None:
         """A step of the pacer: nothing but what :meth:`begin` and :meth:`take_ended` do."""
+        self.hasten()
+
+    def signals(self) -> list[Task]:
+        """Queued tasks that other processes may wait for."""
+        return [task for shared in self.shared.values() for task in shared.signals()]
+
+    def hasten(self) -> None:
+        """Other processes may wait for what is due next: the pacer is not to give the program time to call first."""
+        if self.shared and self.due != FAR and self.signals():
+            self.port.exchange.hasten(self.due)
+
+    def signalled(self) -> None:
+        """A step: other processes did something that this one waits for, maybe."""
+        at = self.now + self.skip
+        for shared in [*self.shared.values()]:
+            shared.look(self, at)
+        self.memory.notice()
+        self.schedule.look()
+        self.hasten()
 
     def expire(self, wait: Wait) -> None:
         """The limit of a wait passed. It is then in :meth:`take_ended`, whether by that or because it just ended."""

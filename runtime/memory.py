@@ -9,9 +9,12 @@ memory is pinned or registered, which the model knows, or pageable, which is eve
 
 from typing import TYPE_CHECKING, Final
 
-from cannery.runtime.places import DEVICE, PAGEABLE, PINNED, Allocation, MappedPlace, Place, Registration
+from cannery.runtime.budgets import Budget
+from cannery.runtime.exchange import MEMORY_BYTES
+from cannery.runtime.places import DEVICE, PAGEABLE, PINNED, Allocation, Imported, MappedPlace, Place, Registration
 from cannery.runtime.ranges import AddressMap, Arena
-from cannery.runtime.virtual import VirtualMemory
+from cannery.runtime.shared_memory import SharedMemory
+from cannery.runtime.virtual import Mapped, VirtualMemory
 
 if TYPE_CHECKING:
     from cannery.runtime.objects import Device
@@ -36,10 +39,11 @@ ONE_WAY: Final = "one-way"
 class DeviceMemory:
     """The memory of one device. The store is made with the first allocation. ``peak``: the most that was in use."""
 
-    __slots__ = ("base", "capacity", "large", "peak", "small", "store", "used")
+    __slots__ = ("base", "budget", "capacity", "large", "peak", "small", "store", "used")
 
-    def __init__(self, base: int, capacity: int) -> None:
+    def __init__(self, base: int, capacity: int, budget: Budget) -> None:
         self.base = base
+        self.budget = budget
         self.capacity = capacity
         self.used = 0
         self.peak = 0
@@ -62,12 +66,12 @@ class Memory:
 
     ``registered`` is host memory that aclrtHostRegister made known, ``pools`` has the memory pools by handle and
     ``pooled`` by address what is allocated from them, ``reach`` says which copies need access between devices,
-    ``watchers`` the heads of streams that wait for a value in device memory.
+    ``watchers`` the heads of streams that wait for a value in device memory, ``sharing`` what other processes have too.
     """
 
     __slots__ = (
         "base", "device_allocations", "devices", "end", "limit", "pinned", "pooled", "pools", "port", "reach",
-        "registered", "virtual", "watchers",
+        "registered", "sharing", "virtual", "watchers",
     )  # fmt: skip
 
     def __init__(self, port: "HostPort", devices: int, capacity: int, reach: str = EITHER) -> None:
@@ -76,7 +80,12 @@ class Memory:
         self.base = port.device_base(devices * DEVICE_SPAN + VIRTUAL_SPAN) if devices else 0
         self.end = self.base + devices * DEVICE_SPAN
         self.limit = self.end + (VIRTUAL_SPAN if devices else 0)
-        self.devices = [DeviceMemory(self.base + index * DEVICE_SPAN, capacity) for index in range(devices)]
+        self.devices = [
+            DeviceMemory(
+                self.base + index * DEVICE_SPAN, capacity, Budget(port.exchange, index, MEMORY_BYTES, capacity)
+            )
+            for index in range(devices)
+        ]
         self.device_allocations: AddressMap[Allocation] = AddressMap()
         self.virtual = VirtualMemory(self.end, self.limit)
         self.pinned: AddressMap[Allocation] = AddressMap()
@@ -84,6 +93,7 @@ class Memory:
         self.pools: dict[int, Pool] = {}
         self.pooled: dict[int, tuple[Pool, Segment]] = {}
         self.watchers: list[ValueWait] = []
+        self.sharing = SharedMemory(port.exchange, self.virtual)
 
     # Allocation.
 
@@ -100,8 +110,7 @@ class Memory:
         granule = SMALL_GRANULE if size < LARGE_GRANULE else LARGE_GRANULE
         granules = -(-size // granule)
         reserved = granules * granule
-        used = memory.used + reserved
-        if used > memory.capacity:
+        if memory.used + reserved > memory.capacity or not memory.budget.claim(reserved):
             return None
         if granule == SMALL_GRANULE:
             block = memory.small.allocate(granules)
@@ -110,17 +119,20 @@ class Memory:
             block = memory.large.allocate(granules)
             start = memory.base + SMALL_SPAN
         if block is None:
+            memory.budget.release(reserved)
             return None
         if memory.store is None:
             memory.store = self.port.device_store(device.index, DEVICE_SPAN)
-        memory.used = used
-        if used > memory.peak:
-            memory.peak = used
+        memory.used += reserved
+        if memory.used > memory.peak:
+            memory.peak = memory.used
         return Allocation(start + block.start * granule, size, reserved, device, block)
 
     def free(self, allocation: Allocation) -> None:
         """Free device memory at once. Allocated again, large ranges read as zero and small ones as they were left."""
         self.device_allocations.remove(allocation.address)
+        if allocation.shared:
+            self.sharing.end(allocation)
         pooled = self.pooled.pop(allocation.address, None) if self.pooled else None
         if pooled is None:
             self.give_back(allocation)
@@ -131,10 +143,16 @@ class Memory:
             self.notice()
 
     def give_back(self, allocation: Allocation) -> None:
-        """The opposite of :meth:`take`."""
+        """The opposite of :meth:`take`; also for memory of another process."""
+        if allocation.shared:
+            self.sharing.end(allocation)
+            if isinstance(allocation, Imported):
+                return
         assert allocation.device is not None
         memory = self.devices[allocation.device.index]
-        if memory.release(allocation):
+        large = memory.release(allocation)
+        memory.budget.release(allocation.reserved)
+        if large:
             assert memory.store is not None
             memory.store.discard(allocation.address - memory.base, allocation.reserved)
 
@@ -144,16 +162,23 @@ class Memory:
         for registration in [*self.registered]:
             if registration.owner is device:
                 self.unregister(registration)
+        self.sharing.close_device(device)
         memory = self.devices[device.index]
         if memory.store is None:
             return
+        before = memory.used
         for physical in self.virtual.clear(device):
-            memory.release(physical)
+            if physical.shared:
+                self.sharing.end(physical)
+            if not isinstance(physical, Imported):
+                memory.release(physical)
         for allocation in [*self.device_allocations]:
             if allocation.device is device:
                 self.device_allocations.remove(allocation.address)
                 pooled = self.pooled.pop(allocation.address, None)
                 allocation.live = False
+                if allocation.shared:
+                    self.sharing.end(allocation)
                 memory.release(allocation if pooled is None else pooled[1].base)
         for pool in [*self.pools.values()]:
             if pool.device is device:
@@ -165,6 +190,7 @@ class Memory:
             if size:
                 memory.store.discard(offset, size)
         memory.small.high = memory.large.high = 0
+        memory.budget.release(before - memory.used)
 
     def pin(self, size: int) -> Allocation | None:
         """Pinned host memory; None when the host has none."""
@@ -214,6 +240,9 @@ class Memory:
                 return MappedPlace(address, mapped, self.virtual)
             if self.virtual.reserved(address) is not None:
                 return Place(address, DEVICE, None)
+            imported = self.sharing.at(address)
+            if imported is not None:
+                return Place(address, DEVICE, imported, address - imported.address)
             if self.end <= address < self.limit:  # the device address of registered memory is none for copies either
                 return Place(address, DEVICE, None)
         allocation = self.registered.below(address)
@@ -240,24 +269,47 @@ class Memory:
             return self.place(place.address + distance)
         return Place(place.address + distance, place.kind, place.allocation, place.offset + distance)
 
-    def view(self, place: Place, size: int) -> memoryview:
-        """The bytes of a range of device memory that :meth:`Place.holds`, and that is no mapped one."""
-        device = place.device
+    def _store(self, allocation: "Allocation | Mapped") -> "DeviceStore":
+        """The bytes that a place with that allocation is in."""
+        if isinstance(allocation, Imported):
+            return allocation.store
+        device = allocation.device
         assert device is not None
         store = self.devices[device.index].store
         assert store is not None
-        return store.view[place.offset : place.offset + size]
+        return store
+
+    def view(self, place: Place, size: int) -> memoryview:
+        """The bytes of a range of device memory that :meth:`Place.holds`, and that is no mapped one."""
+        assert place.allocation is not None
+        return self._store(place.allocation).view[place.offset : place.offset + size]
 
     def pieces(self, place: Place, size: int) -> list[memoryview]:
-        """The bytes of any range of device memory that :meth:`Place.holds`, in order; a mapped one may be in pieces."""
+        """The bytes of any range of device memory that :meth:`Place.holds`, in order, to be written; a mapped one may
+        be in pieces."""
         if not place.mapped:
             return [self.view(place, size)]
-        views = []
-        for device, offset, length in self.virtual.pieces(place.address, size):
-            store = self.devices[device.index].store
-            assert store is not None
-            views.append(store.view[offset : offset + length])
-        return views
+        return [
+            self._store(physical).view[offset : offset + length]
+            for physical, offset, length in self.virtual.pieces(place.address, size)
+        ]
+
+    def contents(self, place: Place, size: int) -> list[memoryview]:
+        """Likewise, to be read: what other processes may write is as it is at this moment."""
+        views = self.pieces(place, size)
+        if not self.sharing.any:
+            return views
+        snapshot = self.port.exchange.snapshot
+        shared = self._shared(place, size)
+        return [view if each is None else snapshot(view) for view, each in zip(views, shared, strict=True)]
+
+    def _shared(self, place: Place, size: int) -> list[Allocation | None]:
+        """For each of :meth:`pieces`, the memory that it is of, if other processes have it too."""
+        if place.mapped:
+            found = [physical for physical, _, _ in self.virtual.pieces(place.address, size)]
+            return [physical if physical.shared else None for physical in found]
+        allocation = place.allocation
+        return [allocation if isinstance(allocation, Allocation) and allocation.shared else None]
 
     # Moving bytes.
 
@@ -271,12 +323,11 @@ class Memory:
                 done = self.port.read(source.address, self.view(destination, size))
             else:
                 done = self._copy_in(destination, source.address, size)
-            if self.watchers:
-                self.notice()
+            self._wrote(destination, size)
             return done
         if source.kind is DEVICE:
             address = destination.address
-            for piece in self.pieces(source, size):
+            for piece in self.contents(source, size):
                 if not self.port.write(address, piece):
                     return False
                 address += len(piece)
@@ -291,10 +342,10 @@ class Memory:
         return True
 
     def _copy_inside(self, destination: Place, source: Place, size: int) -> None:
-        if not (destination.mapped or source.mapped):
+        if not (destination.mapped or source.mapped or self.sharing.any):
             self.view(destination, size)[:] = self.view(source, size)
             return
-        steps = list(_aligned(self.pieces(destination, size), self.pieces(source, size)))
+        steps = list(_aligned(self.pieces(destination, size), self.contents(source, size)))
         if destination.address > source.address:  # where they overlap, what is read last must be written first
             steps.reverse()
         for to, origin in steps:
@@ -319,13 +370,12 @@ class Memory:
             for start in range(0, len(view), _FILL_STEP):
                 part = view[start : start + _FILL_STEP]
                 part[:] = repeated[: len(part)]
-        if self.watchers:
-            self.notice()
+        self._wrote(place, size)
 
     def load(self, place: Place, size: int) -> bytes | None:
         """A short range of any kind; None where a host range is not readable."""
         if place.kind is DEVICE:
-            return b"".join(self.pieces(place, size))
+            return b"".join(self.contents(place, size))
         content = bytearray(size)
         return bytes(content) if self.port.read(place.address, memoryview(content)) else None
 
@@ -335,8 +385,15 @@ class Memory:
         for view in self.pieces(place, len(content)):
             view[:] = content[start : start + len(view)]
             start += len(view)
+        self._wrote(place, len(content))
+
+    def _wrote(self, place: Place, size: int) -> None:
+        """Device memory was written."""
         if self.watchers:
             self.notice()
+        if self.sharing.any:
+            for allocation in self._shared(place, size):
+                self.sharing.touch(allocation)
 
     def notice(self) -> None:
         """Device memory was written, or freed: streams that wait for a value there may go on."""

@@ -126,7 +126,7 @@ def copy_rows(
             memory.store(memory.beyond(destination, row * dpitch), content[row * spitch : row * spitch + width])
         return True
     if source.kind is DEVICE and destination.kind is not DEVICE and dpitch == width and width * height <= _TOGETHER:
-        parts = [piece for row in rows for piece in memory.pieces(memory.beyond(source, row * spitch), width)]
+        parts = [piece for row in rows for piece in memory.contents(memory.beyond(source, row * spitch), width)]
         return machine.port.write(destination.address, memoryview(b"".join(parts)))
     return all(
         memory.copy(memory.beyond(destination, row * dpitch), memory.beyond(source, row * spitch), width)

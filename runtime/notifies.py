@@ -8,27 +8,32 @@ synchronisation take any.
 from collections.abc import Sequence
 from copy import copy
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from cannery.runtime.budgets import Budget
 from cannery.runtime.errors import Refused
 from cannery.runtime.tasks import Gated, Record, Task
 
 if TYPE_CHECKING:
+    from cannery.runtime.exchange import Exchange
     from cannery.runtime.machine import Machine
     from cannery.runtime.objects import Device
     from cannery.runtime.reach import Walk
 
 
 class Numbers:
-    """The ids of the notifies of a device: the lowest that is free goes to the next one (our choice)."""
+    """The ids of the notifies of a device: the lowest that is free goes to the next one (our choice). ``budget``: what
+    all processes share, None where each has its own."""
 
-    __slots__ = ("free", "used")
+    __slots__ = ("budget", "free", "used")
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget | None) -> None:
+        self.budget = budget
         self.free: list[int] = []
         self.used = 0
 
     def take(self) -> int:
+        """A number, after a claim of the budget."""
         if self.free:
             return heappop(self.free)
         self.used += 1
@@ -36,40 +41,90 @@ class Numbers:
 
     def give(self, number: int) -> None:
         heappush(self.free, number)
+        if self.budget is not None:
+            self.budget.release(1)
 
 
 class Notify:
-    """``recorded`` is the flag. ``pending`` are its queued records, ``waiters`` heads of streams that wait for it.
+    """``recorded`` is the flag. ``pending`` are its queued records, ``waiters`` heads of streams that wait for it, and
+    ``waits`` counts all that are queued.
 
-    ``key`` is the name under which it was exported, or empty; ``listed``: only the processes in ``allowed`` may import
-    it, pairs of a server (None: this one) and a process id.
+    One that other processes have too is an ``entry`` of the ``exchange``, which then has the flag. ``own``: this
+    process made it. ``home`` is the index of the device that it is of, ``device`` the one it goes with. ``key`` is the
+    name under which it was exported, or None; ``gone``: destroyed, though queued work may still use it.
     """
 
-    __slots__ = ("allowed", "device", "handle", "key", "listed", "number", "pending", "recorded", "waiters")
+    __slots__ = (
+        "device", "entry", "exchange", "gone", "handle", "home", "key", "number", "own", "pending", "recorded",
+        "waiters", "waits",
+    )  # fmt: skip
 
-    def __init__(self, handle: int, device: "Device") -> None:
+    def __init__(self, handle: int, device: "Device", number: int, home: int, own: bool) -> None:
         self.handle = handle
         self.device = device
-        self.number = device.notify_numbers.take()
+        self.number = number
+        self.home = home
+        self.own = own
         self.recorded = False
         self.pending: list[NotifyRecord] = []
         self.waiters: list[NotifyWait] = []
-        self.key = b""
-        self.listed = False
-        self.allowed: list[tuple[int | None, int]] = []
+        self.waits = 0
+        self.entry = 0
+        self.exchange: Exchange | None = None
+        self.key: Any = None
+        self.gone = False
+
+    def become(self, machine: "Machine", entry: int) -> None:
+        """Other processes have it too, as that entry."""
+        self.entry = entry
+        self.exchange = machine.port.exchange
+        machine.shared[entry] = self
+        if self.recorded:
+            self.recorded = False
+            self.exchange.signal(entry)
+
+    def look(self, machine: "Machine", at: int) -> None:
+        """The flag may be set: let who waits have it."""
+        exchange = self.exchange
+        while exchange is not None and self.waiters and exchange.take(self.entry):
+            machine.schedule.opened(self.waiters.pop(0), at)
+
+    def signals(self) -> Sequence[Task]:
+        """The queued records."""
+        return self.pending
+
+    def unuse(self, machine: "Machine") -> None:
+        """Something queued that used it is over."""
+        if self.gone and not self.pending and not self.waits and self.exchange is not None:
+            self.exchange.close(self.entry)
+            self.exchange = None
+            del machine.shared[self.entry]
 
 
 def make(machine: "Machine", device: "Device") -> Notify:
     """A new notify on a device that has an id for it."""
-    notify = Notify(machine.new_handle(), device)
-    machine.notifies[notify.handle] = device.notifies[notify.handle] = notify
+    return _enter(machine, Notify(machine.new_handle(), device, device.notify_numbers.take(), device.index, True))
+
+
+def opened(machine: "Machine", device: "Device", home: int, number: int, entry: int) -> Notify:
+    """A notify that another process shares; it goes with ``device``, and is of the one with the index ``home``."""
+    notify = _enter(machine, Notify(machine.new_handle(), device, number, home, False))
+    notify.become(machine, entry)
+    return notify
+
+
+def _enter(machine: "Machine", notify: Notify) -> Notify:
+    machine.notifies[notify.handle] = notify.device.notifies[notify.handle] = notify
     return notify
 
 
 def close(machine: "Machine", notify: Notify) -> None:
     """The handle dies at once; queued work that uses the notify goes on."""
     del machine.notifies[notify.handle], notify.device.notifies[notify.handle]
-    notify.device.notify_numbers.give(notify.number)
+    notify.gone = True
+    if notify.own:
+        notify.device.notify_numbers.give(notify.number)
+    notify.unuse(machine)
 
 
 class NotifyRecord(Task):
@@ -84,7 +139,11 @@ class NotifyRecord(Task):
     def effect(self, machine: "Machine") -> Refused | None:
         notify = self.notify
         notify.pending.remove(self)
-        if notify.waiters:
+        if notify.exchange is not None:
+            notify.exchange.signal(notify.entry)
+            notify.look(machine, self.finish)
+            notify.unuse(machine)
+        elif notify.waiters:
             machine.schedule.opened(notify.waiters.pop(0), self.finish)
         else:
             notify.recorded = True
@@ -95,6 +154,7 @@ class NotifyRecord(Task):
 
     def dropped(self, machine: "Machine") -> None:
         self.notify.pending.remove(self)
+        self.notify.unuse(machine)
 
     def again(self, machine: "Machine", records: "dict[Record, Record]") -> Task:
         made = copy(self)
@@ -113,10 +173,17 @@ class NotifyWait(Gated):
     notify: Notify
 
     def closed(self) -> bool:
-        return not (self.open or self.notify.recorded)
+        """A flag that other processes can take is taken as soon as it is seen: by the head of a stream only, and not
+        where the schedule waits to be told, since it has to know of a gate that opens."""
+        notify = self.notify
+        if notify.exchange is None:
+            return not (self.open or notify.recorded)
+        if not self.open and self.stream.queue[0] is self and self not in notify.waiters:
+            self.open = notify.exchange.take(notify.entry)
+        return not self.open
 
     def certain(self) -> bool:
-        return self.open
+        return self.open or (self.notify.exchange is not None and not self.closed())
 
     def admit(self, machine: "Machine") -> None:
         if not self.open:
@@ -125,7 +192,12 @@ class NotifyWait(Gated):
 
     def effect(self, machine: "Machine") -> Refused | None:
         self.admit(machine)  # where tasks run one at a time, nobody did that when it began
+        self._over(machine)
         return None
+
+    def _over(self, machine: "Machine") -> None:
+        self.notify.waits -= 1
+        self.notify.unuse(machine)
 
     def enrol(self) -> None:
         self.notify.waiters.append(self)
@@ -148,3 +220,9 @@ class NotifyWait(Gated):
     def dropped(self, machine: "Machine") -> None:
         if self in self.notify.waiters:
             self.notify.waiters.remove(self)
+        self._over(machine)
+
+    def again(self, machine: "Machine", records: "dict[Record, Record]") -> Task:
+        made = copy(self)
+        made.notify.waits += 1
+        return made

@@ -7,8 +7,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from cannery.runtime.budgets import Budget
 from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Message, Refused
+from cannery.runtime.exchange import EVENTS, NOTIFIES, STREAMS, Exchange
 from cannery.runtime.ids import HardwareId, IdPool
 from cannery.runtime.notifies import Notify, Numbers
 from cannery.runtime.queues import Queues
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from cannery.runtime.kernel_arguments import Arguments
     from cannery.runtime.lanes import Captured, Lane
     from cannery.runtime.places import Allocation
+    from cannery.runtime.shared_events import SharedEvent
 
 SYNC: Final = 0x01
 CAPTURE_STREAM_PROGRESS: Final = 0x02
@@ -105,10 +108,10 @@ class Device:
 
     ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
     Events, notifies and memory belong to the device and go when it is closed. ``stream_ids``, ``event_ids``,
-    ``notify_numbers`` and ``counting_numbers`` are what it has of them. ``peers``: the indices of devices whose
-    memory it may reach. ``core_limits``: how many cores of a kind the process may use, where it set that. ``queues``
-    are those that the process made there. ``sync_area``: memory for the cores of a kernel to meet at, None before
-    somebody asks for it.
+    ``notify_numbers`` and ``counting_numbers`` are what it has of them, but for the last all processes together.
+    ``peers``: the indices of devices whose memory it may reach. ``core_limits``: how many cores of a kind the process
+    may use, where it set that. ``queues`` are those that the process made there. ``sync_area``: memory for the cores of
+    a kernel to meet at, None before somebody asks for it.
     """
 
     __slots__ = (
@@ -116,16 +119,16 @@ class Device:
         "notify_numbers", "peers", "primary", "queues", "selected", "stream_ids", "sync_area", "user",
     )  # fmt: skip
 
-    def __init__(self, index: int, user: int, streams: int, events: int) -> None:
+    def __init__(self, exchange: Exchange, index: int, user: int, streams: int, events: int, notifies: int) -> None:
         self.index = index
         self.user = user
         self.selected = 0
         self.primary: Context | None = None
         self.contexts = 0
-        self.stream_ids = IdPool(streams)
-        self.event_ids = IdPool(events)
-        self.notify_numbers = Numbers()
-        self.counting_numbers = Numbers()
+        self.stream_ids = IdPool(Budget(exchange, index, STREAMS, streams), True)
+        self.event_ids = IdPool(Budget(exchange, index, EVENTS, events), False)
+        self.notify_numbers = Numbers(Budget(exchange, index, NOTIFIES, notifies))
+        self.counting_numbers = Numbers(None)
         self.peers: set[int] = set()
         self.core_limits: dict[int, int] = {}
         self.sync_area: Allocation | None = None
@@ -211,14 +214,14 @@ class Event:
 
     ``record_flag`` and ``wait_flag``: the flag that its records and waits are bound to (1.7), None before the first.
     ``plain`` and ``plain_wait``: such calls have nothing of that to check, since one did. ``ids``: where each record
-    takes an id from, None if it takes none. ``slots``: how many records of a shared event (ACL_EVENT_IPC) are
-    outstanding.
+    takes an id from, None if it takes none. ``slots``: how many records of an event with ACL_EVENT_IPC are outstanding,
+    ``peers`` what it shares with other processes.
     """
 
     __slots__ = (
         "captured", "context", "crosses", "device", "device_use_only", "ex", "external", "flags", "gone", "handle",
-        "id", "ids", "ipc", "pending", "permanent", "plain", "plain_wait", "record", "record_flag", "signalled",
-        "slots", "timed", "uses", "wait_flag", "waitable", "waiters", "waits", "was_reset",
+        "id", "ids", "ipc", "peers", "pending", "permanent", "plain", "plain_wait", "record", "record_flag",
+        "signalled", "slots", "timed", "uses", "wait_flag", "waitable", "waiters", "waits", "was_reset",
     )  # fmt: skip
 
     def __init__(self, handle: int, context: Context, flags: int, ex: bool) -> None:
@@ -250,6 +253,7 @@ class Event:
         self.uses = 0
         self.waits = 0
         self.slots = 0
+        self.peers: SharedEvent | None = None
 
     def take(self, record: Record) -> None:
         """``record`` is the latest now."""

@@ -1,12 +1,13 @@
 """Where an address lies: allocations and places."""
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from cannery.runtime.ranges import Block
 from cannery.runtime.virtual import Mapped, VirtualMemory, Window
 
 if TYPE_CHECKING:
     from cannery.runtime.objects import Device
+    from cannery.runtime.ports import DeviceStore
 
 PAGEABLE: Final = "pageable host memory"
 PINNED: Final = "pinned host memory"
@@ -16,10 +17,11 @@ DEVICE: Final = "device memory"
 class Allocation:
     """Memory that an allocation call gave. ``size`` is usable, ``reserved`` counts against the device's capacity.
 
-    ``device`` and ``block`` are None for pinned host memory. ``live`` is False once it was freed.
+    ``device`` and ``block`` are None for pinned host memory. ``live`` is False once it was freed. ``shared``: other
+    processes may write it.
     """
 
-    __slots__ = ("address", "block", "device", "live", "reserved", "size")
+    __slots__ = ("address", "block", "device", "live", "reserved", "shared", "size")
 
     def __init__(self, address: int, size: int, reserved: int, device: "Device | None", block: Block | None) -> None:
         self.address = address
@@ -28,6 +30,21 @@ class Allocation:
         self.device = device
         self.block = block
         self.live = True
+        self.shared = False
+
+
+class Imported(Allocation):
+    """Memory that another process shares: the whole of ``store``. ``entry`` is that of the exchange, ``key`` opened it.
+    Physical memory has no address, and no block of addresses."""
+
+    __slots__ = ("entry", "key", "store")
+
+    def __init__(self, entry: int, key: Any, size: int, device: "Device", store: "DeviceStore") -> None:
+        super().__init__(0, size, 0, device, None)
+        self.entry = entry
+        self.key = key
+        self.store = store
+        self.shared = True
 
 
 class Registration(Allocation):

@@ -9,6 +9,7 @@ is neither an argument nor the time, is an input that replay cannot reproduce: a
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from cannery.runtime.exchange import Exchange
     from cannery.runtime.kernels import KernelRun
 
 
@@ -37,7 +38,11 @@ class DeviceStore(Protocol):
 
 
 class HostPort(Protocol):
-    """Everything of the host that can influence a result. Addresses are plain integers."""
+    """Everything of the host that can influence a result. Addresses are plain integers. ``exchange``: what other
+    processes can do (``exchange.py``)."""
+
+    @property
+    def exchange(self) -> "Exchange": ...
 
     def device_base(self, span: int) -> int:
         """Reserve ``span`` bytes of address space that the host can neither read nor write; its first address."""

@@ -96,6 +96,9 @@ class Schedule:
         """What ``gate`` waited for was an action of the host, which happened just now, in no task."""
         self.opened(gate, self.machine.now + self.machine.skip)
 
+    def look(self) -> None:
+        """Another process may have opened gates that it did not name."""
+
     def finish(self, targets: Sequence[Task]) -> bool:
         """A host thread waits for these tasks: complete them, unless one depends on a further action of the host. Then
         what has to run before the host can act is completed instead."""
@@ -114,7 +117,13 @@ class Schedule:
         self.finish(targets[:1])
 
     def _prepare(self, targets: Sequence[Task]) -> bool:
-        """Targets are not reachable: complete what has to run before the host can act. False, for :meth:`finish`."""
+        """Targets are not reachable: complete what has to run before the host, or another process, can act. False, for
+        :meth:`finish`."""
+        if self.machine.shared:
+            signals = self.machine.signals()
+            can = [task for task in signals if reachable(task)]
+            if can:
+                self.finish(can)
         if self.machine.hosted:
             before: list[Task] = []
             for target in targets:

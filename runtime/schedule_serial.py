@@ -80,6 +80,9 @@ class Serial(Schedule):
     def returned(self, gate: Gated) -> None:
         self._catch_up()
 
+    def look(self) -> None:
+        self._catch_up()
+
     def _head(self, task: Task, at: int) -> None:
         if isinstance(task, Gated) and task.limit:
             self._limit(task, at)

@@ -221,11 +221,20 @@ def record_of_no_event(cost: int) -> Record:
 
 
 class SharedRecord(Record):
-    """A record of an event with ACL_EVENT_IPC: takes a slot of the event instead of an id (semantics.md 1.14)."""
+    """A record of an event with ACL_EVENT_IPC: takes a slot of the event instead of an id (semantics.md 1.14).
+    ``name``: by which other processes know it, 0 if they do not."""
 
-    __slots__ = ("event",)
+    __slots__ = ("event", "name")
 
     event: "Event"
+    name: int
+
+    def effect(self, machine: "Machine") -> Refused | None:
+        super().effect(machine)
+        peers = self.event.peers
+        if peers is not None and self.name:
+            peers.complete(machine, self)
+        return None
 
     def let_go(self) -> None:
         super().let_go()

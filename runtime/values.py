@@ -75,7 +75,10 @@ class ValueWait(Gated):
     def closed(self) -> bool:
         if self.open or not self.place.holds(SIZE):
             return False
-        content = self.machine.memory.load(self.place, SIZE)
+        memory = self.machine.memory
+        if memory.sharing.any:
+            memory.sharing.expect(self.place.allocation)
+        content = memory.load(self.place, SIZE)
         assert content is not None, "device memory that is there is readable"
         return not self._passes(int.from_bytes(content, "little"))
 

@@ -50,13 +50,16 @@ class Window:
 
 
 class Physical:
-    """Physical memory. ``references`` counts its handle: once for its creation, once for each time it was retained.
+    """Physical memory, of a device or of another process. ``references`` counts its handle: once for its creation,
+    once for each time it was retained.
 
     It lives until the handle is gone and nothing maps it. ``attribute``, ``location`` and ``reserve`` are what it was
-    asked for with.
+    asked for with. ``exported``: other processes can open it.
     """
 
-    __slots__ = ("allocation", "attribute", "handle", "location", "mappings", "references", "reserve", "size")
+    __slots__ = (
+        "allocation", "attribute", "exported", "handle", "location", "mappings", "references", "reserve", "size",
+    )  # fmt: skip
 
     def __init__(self, handle: int, allocation: "Allocation", size: int) -> None:
         self.handle = handle
@@ -66,6 +69,7 @@ class Physical:
         self.location = (0, 0)
         self.reserve = 0
         self.references = 1
+        self.exported = False
         self.mappings = 0
 
 
@@ -158,6 +162,17 @@ class VirtualMemory:
         found = self._reserved.below(address)
         return found if found is not None and address < found.address + found.size else None
 
+    # Addresses of memory that other processes share.
+
+    def take(self, size: int) -> "tuple[int, Block] | None":
+        """Addresses for it; None when there are not as many left."""
+        block = self._arena.allocate(-(-size // GRANULE))
+        return None if block is None else (self.base + block.start * GRANULE, block)
+
+    def give(self, block: Block) -> None:
+        """They are not needed any longer."""
+        self._arena.release(block)
+
     # Device addresses of registered host memory: nothing can be mapped to them.
 
     def open_window(self, host: int, size: int) -> Window | None:
@@ -212,9 +227,9 @@ class VirtualMemory:
         found = self._mapped.below(address + size - 1)
         return found is not None and found.address + found.size > address
 
-    def pieces(self, address: int, size: int) -> "list[tuple[Device, int, int]]":
-        """Where the bytes of a range are: device, offset in its store, length. Empty if not all of it is mapped, or
-        nobody may touch a part."""
+    def pieces(self, address: int, size: int) -> "list[tuple[Allocation, int, int]]":
+        """Where the bytes of a range are: physical memory, offset in the store that has it, length. Empty if not all of
+        it is mapped, or nobody may touch a part."""
         found = []
         while size > 0:
             mapping = self.mapped(address)
@@ -222,7 +237,7 @@ class VirtualMemory:
                 return []
             inside = address - mapping.address
             length = min(mapping.size - inside, size)
-            found.append((mapping.device, mapping.offset + inside, length))
+            found.append((mapping.physical.allocation, mapping.offset + inside, length))
             address += length
             size -= length
         return found

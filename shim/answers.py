@@ -36,7 +36,7 @@ def _word(meaning: CType, value: Any) -> int:
 
 
 def _output(param: Param, value: Any) -> int:
-    role = param.role
+    role = param.role.inner if isinstance(param.role, roles.Identity) else param.role
     target = param.meaning.target
     assert target is not None, "checked by the role"
     if isinstance(role, roles.Buffer):

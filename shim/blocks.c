@@ -174,6 +174,8 @@ static int block_from_python(const struct cannery_block *block, const uint64_t *
         if (given < 0)
             return -1;
         count = (size_t)given < room ? (size_t)given : room;
+        if (block->shape == CANNERY_OCTETS && count < room)
+            count++; /* a text ends with a zero byte where there is room for it; the chunk is zero */
     }
     struct cannery_chunk *chunk = services->calloc(1, sizeof *chunk + count * size);
     if (chunk == NULL) {

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "host_memory.c"
+#include "exchange.c"
 #include "journal.c"
 
 /* Makes the character tables of this namespace's libc valid on a thread that the other libc made. */
@@ -22,7 +23,7 @@ static struct cannery_thread *caller; /* whose step is being served */
 
 /* What cannery.shim.session gives us: first for the process, then, with its first call, for one session. */
 static struct {
-    PyObject *new_thread, *attach, *end_thread, *pace, *expire, *returned, *errand_done, *forked;
+    PyObject *new_thread, *attach, *end_thread, *pace, *signal, *expire, *returned, *errand_done, *forked;
 } process;
 
 static struct {
@@ -53,6 +54,18 @@ void cannery_arm(int64_t due)
 {
     if (services != NULL)
         services->arm(due);
+}
+
+void cannery_hasten(int64_t due)
+{
+    if (services != NULL)
+        services->hasten(due);
+}
+
+void cannery_listen(uint32_t *bell)
+{
+    if (services != NULL)
+        services->listen(bell);
 }
 
 void cannery_end_wait(uint32_t thread, uint64_t result, uint8_t written, const uint64_t outs[6])
@@ -331,8 +344,8 @@ static int start_session(void)
     Py_XDECREF(module);
     if (parts == NULL)
         return -1;
-    PyObject **fields[] = { &process.new_thread, &process.attach, &process.end_thread, &process.pace, &process.expire,
-                            &process.returned, &process.errand_done, &process.forked };
+    PyObject **fields[] = { &process.new_thread, &process.attach, &process.end_thread, &process.pace, &process.signal,
+                            &process.expire, &process.returned, &process.errand_done, &process.forked };
     int status = take_parts(parts, fields, sizeof fields / sizeof fields[0]);
     Py_DECREF(parts);
     return status;

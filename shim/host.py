@@ -6,6 +6,7 @@ Everything that passes through it becomes an effect of the present step (``effec
 
 import os
 import resource
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.recorder import format
@@ -14,6 +15,8 @@ from cannery.recorder.codec import TokenTable
 from cannery.recorder.payloads import PayloadStore, WirePayload
 from cannery.recorder.window import check_file_size
 from cannery.shim._engine import ffi, lib
+from cannery.shim.exchange import LiveExchange
+from cannery.shim.host_files import map_file
 from cannery.shim.kernels import LiveModels
 
 if TYPE_CHECKING:
@@ -31,18 +34,6 @@ DIRECT_FROM: Final = 256 << 10
 LARGEST_FILE: Final = 1 << 30
 
 _NOT_RECORDED: Final = PayloadStore(os.devnull, "none", None, lambda reason: None)
-
-
-def map_file(descriptor: int, size: int) -> memoryview:
-    """Map a file shared and writable, without keeping the descriptor: the program may close and reuse its number.
-
-    The map goes when the last view of it does. Raises OSError.
-    """
-    address = lib.cannery_map_shared(descriptor, size)
-    if address == ffi.NULL:
-        raise OSError(ffi.errno, os.strerror(ffi.errno))
-    owner = ffi.gc(address, lambda pointer: lib.cannery_unmap(pointer, size))
-    return memoryview(ffi.buffer(owner, size)).cast("B")
 
 
 class _no_file_size_limit:  # noqa: N801 - used like a function
@@ -72,6 +63,13 @@ class MemoryFile:
         self.identity = os.fstat(self.descriptor).st_ino
         lib.cannery_keep_from_children(ffi.from_buffer(self.view), span)
 
+    def open_descriptor(self) -> int:
+        """The file's descriptor; -1 if the program closed it."""
+        try:
+            return self.descriptor if os.fstat(self.descriptor).st_ino == self.identity else -1
+        except OSError:
+            return -1
+
     def discard(self, offset: int, size: int) -> None:
         """Free the whole pages of a range and zero the rest of it."""
         lib.cannery_discard(ffi.from_buffer(self.view) + offset, size)
@@ -80,17 +78,19 @@ class MemoryFile:
 class LiveHost:
     """See runtime/ports.py for what each method promises to the machine."""
 
-    def __init__(self, kernels: str = "") -> None:
-        """``kernels``: the value of ``CANNERY_KERNELS``."""
+    def __init__(self, variables: dict[str, str], say: Callable[[str], None]) -> None:
+        """``variables`` are those of the program, ``say`` tells the user a line."""
         self.effects: list[Any] = []
-        self.models = LiveModels(kernels)
+        self.models = LiveModels(variables.get("CANNERY_KERNELS", ""))
+        self.exchange = LiveExchange(variables, self.effects, say)
+        self.exchange.descriptor = self._shareable
         self.book = AddressBook(0, 0)  # until the recording brings its own
         self.tokens = TokenTable()  # likewise
         self.payloads = _NOT_RECORDED
         self.base = 0
         self.span = 0
         self.pinned: dict[int, int] = {}
-        self.stores: list[MemoryFile] = []
+        self.stores: dict[int, MemoryFile] = {}  # by device
 
     def device_base(self, span: int) -> int:
         if not self.base:
@@ -101,9 +101,12 @@ class LiveHost:
         return self.base
 
     def device_store(self, device: int, span: int) -> MemoryFile:
-        store = MemoryFile(device, span)
-        self.stores.append(store)
+        store = self.stores[device] = MemoryFile(device, span)
         return store
+
+    def _shareable(self, device: int) -> tuple[int, int]:
+        store = self.stores[device]
+        return store.open_descriptor(), store.identity
 
     def read(self, address: int, into: memoryview) -> bool:
         target = int(ffi.cast("uintptr_t", ffi.from_buffer(into)))
@@ -219,13 +222,11 @@ class LiveHost:
     def abandon(self) -> None:
         """In a forked child: the parent's memory is not ours. The maps of the device files were not inherited; the
         objects stay, so that nothing is unmapped that may have come in their place."""
-        for store in self.stores:
-            try:
-                if os.fstat(store.descriptor).st_ino == store.identity:
-                    os.close(store.descriptor)
-            except OSError:
-                pass  # the program closed it already
-        _ABANDONED.extend(self.stores)
+        for store in self.stores.values():
+            if store.open_descriptor() >= 0:
+                os.close(store.descriptor)
+        _ABANDONED.extend(self.stores.values())
+        self.exchange.abandon()
 
 
 def _read_host(address: int, into: memoryview) -> bool:

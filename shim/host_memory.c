@@ -149,9 +149,9 @@ int cannery_keep_from_children(void *address, size_t size)
     return madvise(address, size, MADV_DONTFORK);
 }
 
-void *cannery_map_shared(int descriptor, size_t size)
+void *cannery_map_shared(int descriptor, size_t size, size_t offset)
 {
-    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, (off_t)offset);
     return address == MAP_FAILED ? NULL : address;
 }
 

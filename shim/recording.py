@@ -27,7 +27,8 @@ from cannery.runtime.settings import SettingError, Settings
 from cannery.runtime.variables import check_session, switched
 from cannery.runtime.version import VERSION
 from cannery.shim._engine import ffi, lib
-from cannery.shim.host import LiveHost, map_file
+from cannery.shim.host import LiveHost
+from cannery.shim.host_files import map_file
 from cannery.shim.journal import JournalWriter
 from cannery.shim.messages import say
 
@@ -117,14 +118,14 @@ class Recording:
         self.session = session
         wire = Wire(book)
         make_writer = JournalWriter if variables.get("CANNERY_ENCODER") != "python" else StreamWriter
-        self.writer = make_writer(
-            self.folder.path, schema.functions, wire, self._stopped, start=start, mapper=map_file
-        )
+        self.writer = make_writer(self.folder.path, schema.functions, wire, self._stopped, start=start, mapper=map_file)
         if isinstance(self.writer, JournalWriter):
             self.writer.share(schema.functions, machine.handlers, host.base, host.span)
         self.payloads = PayloadStore(self.folder.pack, policy, limit, self.writer.stop)
         host.book = book
         host.tokens = wire.tokens
+        host.exchange.names = wire.names
+        host.exchange.payloads = self.payloads
         host.payloads = self.payloads
         if self.folder.inflight is not None and self.writer.stopped is None:
             lib.cannery_set_inflight(ffi.from_buffer(self.folder.inflight), format.SLOTS)
@@ -172,6 +173,11 @@ class Recording:
         """A step of the pacer."""
         if self.writer is not None:
             self.writer.pace(now, effects)
+
+    def signal(self, now: int, effects: Sequence[Any]) -> None:
+        """Another process did what this one waits for."""
+        if self.writer is not None:
+            self.writer.signal(now, effects)
 
     def expire(self, thread: int, now: int, effects: Sequence[Any]) -> None:
         """The limit of a wait ran out."""

@@ -17,6 +17,7 @@ from cannery.runtime.settings import SettingError, Settings
 from cannery.runtime.variables import VARIABLES, misspelt
 from cannery.shim._engine import ffi, lib
 from cannery.shim.answers import words
+from cannery.shim.exchange import SOON, session_of_process
 from cannery.shim.host import LiveHost
 from cannery.shim.messages import say
 from cannery.shim.recording import Recording
@@ -49,7 +50,7 @@ def given_at_start() -> Iterator[str]:
 
 def _begin(variables: dict[str, str]) -> tuple[LiveHost, Machine, Settings]:
     """The machine that the environment asks for; a variable whose value nothing knows is left out, with a line."""
-    host = LiveHost(variables.get("CANNERY_KERNELS", ""))
+    host = LiveHost(variables, say)
     try:
         settings = Settings.from_environment(variables)
         return host, Machine(settings, host), settings
@@ -80,6 +81,7 @@ class Session:
         if parent is not None:
             # the parent's handles must not come to mean objects of the child
             self.machine.ordinal = parent.machine.ordinal
+        self.host.exchange.step = lambda: self.machine.now
         self.virtual = 0
         self.is_virtual = settings.clock == "virtual"
         self.waiting: dict[int, Wait] = {}
@@ -89,6 +91,7 @@ class Session:
         self.said: set[str] = set()
         recorded = None if parent is None else parent.recording
         self.recording: Recording = Recording.begin(variables, settings, self.host, self.machine, recorded)
+        session_of_process()  # named now, so that children of this process are in it whenever they begin
 
     def parts(self) -> tuple[Any, ...]:
         """What the engine drives itself (steps.c): see ``attach`` there."""
@@ -205,6 +208,19 @@ class Session:
             self.collect()
             self.recording.pace(now, self.host.effects)
 
+    def signal(self, now: int) -> list[int]:
+        """Another process rang. A list: when to look again, at the latest (monotonic ns; -1: when it rings again)."""
+        found = self.host.exchange.signalled()
+        while found == lib.CANNERY_CHANGED:
+            now = self.tick() if self.is_virtual else time.monotonic_ns()
+            self.machine.begin(now)
+            self.machine.signalled()
+            self.collect()
+            self.recording.signal(now, self.host.effects)
+            self.settle()
+            found = self.host.exchange.signalled()
+        return [time.monotonic_ns() + SOON if found == lib.CANNERY_UNSETTLED else -1]
+
     def expire(self, thread: Any, now: int) -> list[int] | None:
         """The limit of the thread's wait passed. A list: it did not yet."""
         wait = self.waiting.get(thread.ordinal)
@@ -310,6 +326,10 @@ class Process:
         if self.session is not None:
             self.session.pace(now)
 
+    def signal(self, _thread: None, now: int) -> list[int] | None:
+        """See Session."""
+        return self.session.signal(now) if self.session is not None else None
+
     def expire(self, thread: Any, now: int) -> list[int] | None:
         """See Session."""
         return self.session.expire(thread, now) if self.session is not None else None
@@ -344,6 +364,7 @@ def start() -> tuple[Any, ...]:
         process.attach,
         process.end_thread,
         process.pace,
+        process.signal,
         process.expire,
         process.returned,
         process.errand_done,

@@ -86,9 +86,10 @@ static const int64_t GRACE = 1000000; /* ns without a call before the pacer acts
 
 static struct {
     _Atomic int64_t due;
+    _Atomic int64_t urgent; /* a due time without grace */
     uint32_t word; /* futex: changes when `due` does */
     uint8_t started;
-} pacer = { .due = INT64_MAX };
+} pacer = { .due = INT64_MAX, .urgent = INT64_MAX };
 
 static void *pace(void *unused)
 {
@@ -97,26 +98,28 @@ static void *pace(void *unused)
     cannery_prepare_thread(&self);
     for (;;) {
         uint32_t seen = __atomic_load_n(&pacer.word, __ATOMIC_SEQ_CST);
-        int64_t due = atomic_load(&pacer.due);
-        if (due == NEVER) {
+        int64_t due = atomic_load(&pacer.due), urgent = atomic_load(&pacer.urgent);
+        if (due == NEVER && urgent == NEVER) {
             cannery_futex_wait(&pacer.word, seen, -1);
             continue;
         }
         uint64_t calls = cannery_turn_count();
-        int64_t now = cannery_now(), wake = (due > now ? due : now) + GRACE;
-        cannery_futex_wait(&pacer.word, seen, wake);
-        if (cannery_now() < wake || calls != cannery_turn_count())
+        int64_t now = cannery_now(), wake = due == NEVER ? NEVER : (due > now ? due : now) + GRACE;
+        if (urgent > now || urgent > wake)
+            cannery_futex_wait(&pacer.word, seen, urgent < wake ? urgent : wake);
+        now = cannery_now();
+        if (now < urgent && (now < wake || calls != cannery_turn_count()))
             continue;
         struct cannery_request request = { .kind = CANNERY_PACE, .thread = &self };
+        atomic_store(&pacer.urgent, NEVER);
         atomic_store(&pacer.due, NEVER); /* the engine arms it again for what is left */
         cannery_turn_submit(&request);
     }
     return NULL;
 }
 
-static void arm_pacer(int64_t due)
+static void wake_pacer(void)
 {
-    atomic_store(&pacer.due, due);
     __atomic_add_fetch(&pacer.word, 1, __ATOMIC_SEQ_CST);
     if (pacer.started) {
         cannery_futex_wake(&pacer.word);
@@ -126,6 +129,47 @@ static void arm_pacer(int64_t due)
         pacer.started = 1;
     else
         cannery_say("no thread for the pacer: work that becomes due while the program makes no call will not run");
+}
+
+static void arm_pacer(int64_t due)
+{
+    atomic_store(&pacer.due, due);
+    wake_pacer();
+}
+
+static void hasten_pacer(int64_t due)
+{
+    if (atomic_load(&pacer.urgent) <= due)
+        return;
+    atomic_store(&pacer.urgent, due);
+    wake_pacer();
+}
+
+/* ---- the listener: sleeps until another process of the session rings ---- */
+
+static uint32_t *listener_bell; /* NULL: there is no listener */
+
+static void *listen_for_others(void *bell)
+{
+    struct cannery_thread self = { 0 };
+    cannery_prepare_thread(&self);
+    for (;;) {
+        uint32_t seen = __atomic_load_n((uint32_t *)bell, __ATOMIC_SEQ_CST);
+        struct cannery_request request = { .kind = CANNERY_SIGNAL, .thread = &self, .deadline = -1 };
+        cannery_turn_submit(&request);
+        cannery_shared_futex_wait(bell, seen, request.deadline);
+    }
+    return NULL;
+}
+
+static void listen_to(uint32_t *bell)
+{
+    if (listener_bell == bell)
+        return;
+    if (start_thread(listen_for_others, bell) == 0)
+        listener_bell = bell;
+    else
+        cannery_say("no thread to listen to other processes: what they record is not seen while the program waits");
 }
 
 /* ---- services for the engine ---- */
@@ -372,7 +416,9 @@ static void after_fork_in_child(void)
         generation++;
         set_inflight(NULL, 0);
         atomic_store(&pacer.due, NEVER);
+        atomic_store(&pacer.urgent, NEVER);
         pacer.started = 0;
+        listener_bell = NULL;
         workers = NULL;
         this_thread->numbered = 0;
         cannery_turn_reset_in_child();
@@ -393,7 +439,7 @@ static const struct cannery_services services_template = {
     .thread_engine = thread_engine, .thread_ordinal = thread_ordinal, .thread_id = thread_id,
     .thread_worker = thread_worker,
     .begin_call = begin_call, .begin_wait = begin_wait, .end_wait = end_wait, .errand = errand, .dismiss = dismiss,
-    .arm = arm_pacer,
+    .arm = arm_pacer, .hasten = hasten_pacer, .listen = listen_to,
     .set_inflight = set_inflight,
     .functions = cannery_functions
 };

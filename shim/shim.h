@@ -112,6 +112,7 @@ enum cannery_request_kind {
     CANNERY_RETURNED,   /* a function of the program that the call asked for has returned `value` */
     CANNERY_ERRAND,     /* likewise on a worker thread; `function` is the worker */
     CANNERY_PACE,       /* the pacer: run what became due while nobody called */
+    CANNERY_SIGNAL,     /* the listener: another process rang */
     CANNERY_THREAD_END, /* the thread ends */
     CANNERY_OWN_TURN    /* the thread wants the engine for itself (turn.c) */
 };
@@ -151,7 +152,8 @@ struct cannery_request {
     struct cannery_answer answer; /* out */
     uint64_t value;              /* RETURNED, ERRAND: what the function returned */
     struct cannery_invoke invoke; /* out: the thread has to run that before the call can end */
-    int64_t deadline;            /* out: monotonic ns at which a wait expires, < 0 for never; PACE: next due time */
+    int64_t deadline;            /* out: monotonic ns at which a wait expires, < 0 for never; PACE: next due time;
+                                * SIGNAL: when to look again, < 0 for not before the bell rings */
     struct cannery_request *next;
 };
 
@@ -185,6 +187,8 @@ struct cannery_services { /* what the engine may ask of the shim; all of it runs
     void (*errand)(uint32_t worker, const struct cannery_invoke *invoke); /* have a worker thread run a function */
     void (*dismiss)(uint32_t worker);
     void (*arm)(int64_t due); /* wake the pacer not before that monotonic time */
+    void (*hasten)(int64_t due); /* likewise, and without the grace that it gives the program to call itself */
+    void (*listen)(uint32_t *bell); /* have the engine look whenever that word, shared with other processes, changes */
     void (*set_inflight)(void *slots, uint32_t count);   /* where to note what is in flight; NULL to stop */
     const struct cannery_function *functions;
     unsigned function_count;
@@ -230,6 +234,7 @@ void cannery_turn_reset_in_child(void);
 uint64_t cannery_turn_count(void);
 
 long cannery_futex_wait(uint32_t *word, uint32_t value, int64_t deadline); /* deadline: monotonic ns, < 0 for none */
+long cannery_shared_futex_wait(uint32_t *word, uint32_t value, int64_t deadline); /* of memory shared with processes */
 void cannery_futex_wake(uint32_t *word);
 int64_t cannery_now(void);
 

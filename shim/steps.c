@@ -377,6 +377,7 @@ static void serve(struct cannery_request *request)
     case CANNERY_ERRAND: status = serve_return(request); break;
     case CANNERY_EXPIRE: status = serve_step(request, process.expire, thread_object(request->thread), NULL); break;
     case CANNERY_PACE: status = serve_step(request, process.pace, Py_None, NULL); break;
+    case CANNERY_SIGNAL: status = serve_step(request, process.signal, Py_None, NULL); break;
     case CANNERY_THREAD_END: status = serve_step(request, process.end_thread, thread_object(request->thread), NULL); break;
     case CANNERY_OWN_TURN: break;
     }

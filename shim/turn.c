@@ -61,12 +61,22 @@ int64_t cannery_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-long cannery_futex_wait(uint32_t *word, uint32_t value, int64_t deadline)
+static long wait_on(uint32_t *word, uint32_t value, int64_t deadline, int scope)
 {
     struct timespec until = { (time_t)(deadline / 1000000000), (long)(deadline % 1000000000) };
     /* WAIT_BITSET takes an absolute monotonic time, so a signal does not prolong the wait */
-    return syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, deadline < 0 ? NULL : &until, NULL,
+    return syscall(SYS_futex, word, FUTEX_WAIT_BITSET | scope, value, deadline < 0 ? NULL : &until, NULL,
                    FUTEX_BITSET_MATCH_ANY);
+}
+
+long cannery_futex_wait(uint32_t *word, uint32_t value, int64_t deadline)
+{
+    return wait_on(word, value, deadline, FUTEX_PRIVATE_FLAG);
+}
+
+long cannery_shared_futex_wait(uint32_t *word, uint32_t value, int64_t deadline)
+{
+    return wait_on(word, value, deadline, 0);
 }
 
 void cannery_futex_wake(uint32_t *word)

@@ -23,10 +23,10 @@ MOST = 65535  # as in shim.h
 def block(param: Param, numbers: Mapping[str, int], content: int) -> Any:
     """The value of an argument that is read through its pointer: every number in it is ``content``, and lists have one
     element. ``numbers`` are the arguments that arrays are counted with."""
-    role = param.role
+    role = inner(param)
     if isinstance(role, roles.Buffer):
         return bytes(min(role.length(numbers), MOST))
-    if isinstance(role, roles.Struct):
+    if isinstance(role, roles.Struct | roles.StructByValue):
         return _element(struct_layout(MODEL.types, role.ctype, role.lists), content)
     assert isinstance(role, roles.Array)
     target = param.meaning.target
@@ -38,7 +38,15 @@ def block(param: Param, numbers: Mapping[str, int], content: int) -> Any:
 
 def is_block(param: Param) -> bool:
     """Whether handlers get what lies behind the pointer."""
-    return isinstance(param.role, roles.Buffer | roles.Struct | roles.Array) and param.role.direction != roles.OUT
+    role = inner(param)
+    if isinstance(param.role, roles.Identity) and isinstance(role, roles.StructByValue):
+        return True
+    return isinstance(role, roles.Buffer | roles.Struct | roles.Array) and role.direction != roles.OUT
+
+
+def inner(param: Param) -> roles.Role:
+    """The role of a parameter, without what it says about identity."""
+    return param.role.inner if isinstance(param.role, roles.Identity) else param.role
 
 
 def _element(layout: Layout, content: int) -> Any:

@@ -13,6 +13,7 @@ from cannery.runtime.models.run import Failure
 from cannery.runtime.models.run import run as run_model
 from cannery.runtime.reach import reachable
 from cannery.runtime.settings import Settings
+from tests.fake_session import Member, Session
 
 DEVICE_BASE = 0x2000_0000_0000
 PAGE = 4096
@@ -46,7 +47,8 @@ class FakeStore:
 class FakeHost:
     """Host memory as byte arrays by start address. What lies in none of them is not accessible."""
 
-    def __init__(self, files: dict[bytes, bytes] | None = None) -> None:
+    def __init__(self, files: dict[bytes, bytes] | None = None, exchange: Member | None = None) -> None:
+        self.exchange = exchange or Session().join()
         self.ranges: dict[int, bytearray] = {}
         self.files = files or {}
         self.stores: dict[int, FakeStore] = {}
@@ -95,7 +97,7 @@ class FakeHost:
 
     def device_store(self, device: int, span: int) -> FakeStore:
         assert device not in self.stores
-        self.stores[device] = FakeStore(span)
+        self.stores[device] = self.exchange.stores[device] = FakeStore(span)
         return self.stores[device]
 
     def read(self, address: int, into: memoryview) -> bool:
@@ -194,6 +196,13 @@ class Driver:
         self.now += int(milliseconds * MILLISECOND)
         self.machine.begin(self.now)
         self.machine.pace()
+        self._end()
+
+    def signal(self) -> None:
+        """A step: another process did something."""
+        self.now += 1_000
+        self.machine.begin(self.now)
+        self.machine.signalled()
         self._end()
 
     def expire(self, wait: Wait) -> None:

@@ -29,6 +29,7 @@ from cannery.recorder.records import (
     Pace,
     Payload,
     Record,
+    Signal,
     ThreadEnd,
 )
 from cannery.recorder.rows import RowMaker
@@ -43,7 +44,9 @@ from cannery.runtime.models.load import Models
 from cannery.runtime.models.run import Failure
 from cannery.runtime.models.run import run as run_model
 from cannery.runtime.settings import Settings
+from tests.fake_session import Member, Session
 from tests.fakes import check_holds, ident
+from tests.live_exchange import LiveExchange
 
 DEVICE_BASE = 0x2000_0000_0000
 HOST_BASE = 0x5000_0000_0000
@@ -57,7 +60,8 @@ OUT = 0x1000  # the address of an output, of which the machine looks only at "is
 class Host:
     """A HostPort over one bytearray. ``policy`` as in the trace format, section 7."""
 
-    def __init__(self, policy: str) -> None:
+    def __init__(self, policy: str, member: Member) -> None:
+        self.exchange = LiveExchange(member, lambda effect: self.effects.append(effect), self._shared)
         self.memory = bytearray(HOST_SIZE)
         self.effects: list[Effect] = []
         self.contents: dict[bytes, bytes] = {}
@@ -90,6 +94,9 @@ class Host:
     def content(self, payload: Payload) -> bytes | None:
         return payload.content if payload.digest is None else self.contents.get(payload.digest)
 
+    def _shared(self, data: bytes) -> None:
+        self._note("shared", data, True)
+
     def _inside(self, address: int, size: int) -> slice | None:
         start = address - HOST_BASE
         return slice(start, start + size) if start >= 0 and start + size <= HOST_SIZE else None
@@ -104,7 +111,8 @@ class Host:
         return DEVICE_BASE
 
     def device_store(self, device: int, span: int) -> ReplayStore:
-        return ReplayStore(span)
+        store = self.exchange.member.stores[device] = ReplayStore(span)
+        return store
 
     def read(self, address: int, into: memoryview) -> bool:
         where = self._inside(address, len(into))
@@ -202,9 +210,9 @@ class Host:
 class Live:
     """Drives a machine and keeps ``records``, as a bundle would give them back."""
 
-    def __init__(self, settings: Settings | None = None, policy: str = "input") -> None:
+    def __init__(self, settings: Settings | None = None, policy: str = "input", session: Session | None = None) -> None:
         self.settings = settings or Settings(devices=2)
-        self.host = Host(policy)
+        self.host = Host(policy, (session or Session()).join())
         self.machine = Machine(self.settings, self.host)
         self.now = START
         self.records: list[Record] = []
@@ -213,6 +221,8 @@ class Live:
         self.wire = Wire(self._book)
         self.host.pinned = self._book.add
         self.host.token = self.wire.tokens.__getitem__
+        self.host.exchange.name = self.wire.names.__getitem__
+        self.host.exchange.now = lambda: self.machine.now
         self.host.unpinned = self._book.remove
         self._waiting: dict[int, Wait] = {}
         self._open: dict[int, list[tuple[int, str]]] = {}  # numbers and names of calls that have not ended, by thread
@@ -265,6 +275,12 @@ class Live:
         self._begin(after)
         self.machine.pace()
         self._end(lambda effects: Pace(self.now - START, effects))
+
+    def signal(self, after: int = 1000) -> None:
+        """Another process did something."""
+        self._begin(after)
+        self.machine.signalled()
+        self._end(lambda effects: Signal(self.now - START, effects))
 
     def expire(self, thread: int) -> None:
         """Let the limit of a thread's wait pass."""

@@ -8,6 +8,7 @@ from tests import (
     scenarios_memory,
     scenarios_notifies,
     scenarios_queues,
+    scenarios_sharing,
     scenarios_small,
     scenarios_streams,
 )
@@ -268,4 +269,5 @@ ALL = {
     **scenarios_small.ALL,
     **scenarios_queues.ALL,
     **scenarios_kernels.ALL,
+    **scenarios_sharing.ALL,
 }

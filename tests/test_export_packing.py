@@ -99,7 +99,7 @@ aclGetCannAttribute -1 1
 aclrtMalloc 1 4000000000 2 out0:8
 aclrtEventElapsedTime 1 2 3 out0:4
 aclrtMemManagedPrefetchAsync 1 2 {2 -5} 3 4
-aclrtIpcOpenEventHandle {1 2} 1
+aclrtIpcOpenEventHandle {1 2} 1 out1:8
 aclrtLaunchSIMTKernelWithHostArgs 1 {2 3} {5 6} 8 9 10 11 12 13 14
 aclAppLog 3 2 'file.c' 8 'text--4-2.5'
 aclAppLogWithArgs 1 2 'file.c' 9 '5|more' 0

@@ -186,12 +186,6 @@ rows(
     "implementation", "aclrtMemGetAllocationPropertiesFromHandle",
     ("null", "out", 100000, A), ("physical", "null", 100000, A), ("gone physical", "out", 107017, R),
 )  # fmt: skip
-rows(
-    "golden", "aclrtMemExportToShareableHandle",
-    ("null", 0, 0, "out", 100000, A), ("physical", 0, 0, "null", 100000, A), ("physical", 0, 2, "out", 107000, R),
-    ("physical", 9, 0, "out", 100000, A), ("gone physical", 0, 0, "out", 107017, R),
-    ("physical", 0, 0, "out", 207000, R),
-)  # fmt: skip
 
 # Pools.
 

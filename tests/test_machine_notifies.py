@@ -435,7 +435,7 @@ class TestSharing:
         keys = {driver.ok("aclrtNotifyGetExportKey", notify(driver), OUT, 65, flags) for flags in (0, 2, 0)}
         assert len(keys) == 3
         for key in keys:
-            assert 1 < len(key) <= 65 and key.index(0) == len(key) - 1 and key[:-1].isascii()
+            assert 1 <= len(key) <= 64 and key.isascii() and 0 not in key
 
     def test_the_same_calls_give_the_same_key(self) -> None:
         drivers = [Driver().opened() for _ in range(2)]
@@ -459,14 +459,6 @@ class TestSharing:
         assert driver.call("aclrtNotifySetImportPid", handle, (1, 2), 2) == 107000
         driver.ok("aclrtNotifyGetExportKey", handle, OUT, 65, 0)
         driver.ok("aclrtNotifySetImportPid", handle, (1, 2), 2)
-
-    @pytest.mark.parametrize("flags", [0, 1, 2, 3])
-    def test_an_import_fails_and_says_why(self, driver: Driver, flags: int) -> None:
-        assert driver.call("aclrtNotifyImportByKey", OUT, b"key of another process", flags) == 507899
-        assert "between processes is not simulated yet" in driver.message()
-        key = driver.ok("aclrtNotifyGetExportKey", notify(driver), OUT, 65, 2).rstrip(b"\0")
-        assert driver.call("aclrtNotifyImportByKey", OUT, key, flags) == 507899
-        assert "of this process" in driver.message().splitlines()[-1]
 
     @pytest.mark.parametrize(
         ("product", "shares", "servers"),

@@ -101,8 +101,10 @@ class Identities:
         return bool(x == y)
 
     def _key(self, x: Any, y: Any) -> bool:
-        if isinstance(x, bytes) and isinstance(y, bytes):
+        if isinstance(x, bytes) and isinstance(y, bytes):  # of traces that have them as they were
             return self._named(self.exported, hash(x), hash(y))
+        if x.__class__ is int and y.__class__ is int:
+            return self._named(self.exported, x, y)
         return bool(x == y)
 
     def _address(self, x: Any, y: Any) -> bool:

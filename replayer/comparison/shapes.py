@@ -221,7 +221,7 @@ def _manner(function: str, param: ParamForm, form: str) -> str:
         return KEY
     if form == "bytes" and param.name in ARGUMENT_BLOCKS.get(function, ()):
         return ADDRESS
-    return {"handle": HANDLE, "address": ADDRESS, "token": TOKEN, "raw": RAW}.get(form, EXACT)
+    return {"handle": HANDLE, "address": ADDRESS, "token": TOKEN, "name": KEY, "raw": RAW}.get(form, EXACT)
 
 
 def _result(form: FunctionForm) -> Value:

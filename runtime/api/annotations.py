@@ -30,6 +30,7 @@ from cannery.runtime.api.roles import (
     ReleasedHandle,
     Scalar,
 )
+from cannery.runtime.api.shared_memory import SHARED_MEMORY
 from cannery.runtime.api.small_objects import SMALL_OBJECTS
 from cannery.runtime.api.streams import STREAMS
 
@@ -103,4 +104,5 @@ ANNOTATIONS: Final = (
     *QUEUES,
     *PROFILING,
     *KERNELS,
+    *SHARED_MEMORY,
 )

@@ -10,6 +10,7 @@ from cannery.runtime.api.roles import (
     ConstantOut,
     CString,
     Handle,
+    Identity,
     OutScalar,
     ReleasedHandle,
     Scalar,
@@ -61,7 +62,7 @@ DEVICES: Final[tuple[Annotation, ...]] = (
         value=OutScalar("int64_t"),
     ),
     call("aclrtDeviceGetBareTgid")(
-        pid=OutScalar("int32_t"),
+        pid=Identity(OutScalar("int32_t"), "process"),
     ),
     call("aclrtDeviceCanAccessPeer")(
         canAccessPeer=OutScalar("int32_t"),

@@ -3,7 +3,17 @@
 from typing import Final
 
 from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
-from cannery.runtime.api.roles import CreatedHandle, Handle, OutScalar, ReleasedHandle, Scalar
+from cannery.runtime.api.roles import (
+    OUT,
+    CreatedHandle,
+    Handle,
+    Identity,
+    OutScalar,
+    ReleasedHandle,
+    Scalar,
+    Struct,
+    StructByValue,
+)
 
 EVENTS: Final[tuple[Annotation, ...]] = (
     # 1. Events. What queues a task waits while its stream is full; a record also while no event id is free (1.7).
@@ -86,5 +96,13 @@ EVENTS: Final[tuple[Annotation, ...]] = (
     ),
     call("aclrtGetEventAvailNum", CONTEXT)(
         eventCount=OutScalar("uint32_t"),
+    ),
+    call("aclrtIpcGetEventHandle")(
+        event=Handle("event"),
+        handle=Identity(Struct("aclrtIpcEventHandle", OUT), "key"),
+    ),
+    call("aclrtIpcOpenEventHandle", CONTEXT)(
+        handle=Identity(StructByValue("aclrtIpcEventHandle", 64), "key"),
+        event=CreatedHandle("event"),
     ),
 )

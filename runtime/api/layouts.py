@@ -148,6 +148,8 @@ def struct_layout(types: Types, name: str, lists: Sequence[tuple[str, str]] = ()
 
 def element_layout(types: Types, role: roles.Role, meaning: CType) -> Layout:
     """The layout of an element of an array with that role, whose elements have the type ``meaning``."""
+    if isinstance(role, roles.Identity):
+        role = role.inner
     if isinstance(role, roles.StructByValue):
         return struct_layout(types, role.ctype, role.lists)
     return number_layout(meaning)

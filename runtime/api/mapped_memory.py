@@ -87,12 +87,6 @@ MAPPED_MEMORY: Final[tuple[Annotation, ...]] = (
     ),
     call("aclrtMemGetAllocationPropertiesFromHandle")(handle=_PHYSICAL, prop=Struct("aclrtPhysicalMemProp", "out")),
     call("aclrtMemGetAddressRange")(ptr=Address("any"), pbase=AddressOut("any"), psize=OutScalar("size_t")),
-    call("aclrtMemExportToShareableHandle")(
-        handle=_PHYSICAL,
-        handleType=Scalar("aclrtMemHandleType"),
-        flags=_FLAGS,
-        shareableHandle=OutScalar("uint64_t"),
-    ),
     # Memory pools.
     call("aclrtMemPoolCreate", CONTEXT)(memPool=CreatedHandle("memory pool"), poolProps=Struct("aclrtMemPoolProps")),
     call("aclrtMemPoolDestroy", CONTEXT)(memPool=ReleasedHandle("memory pool")),

@@ -10,6 +10,7 @@ from cannery.runtime.api.roles import (
     CreatedHandle,
     CString,
     Handle,
+    Identity,
     OutScalar,
     ReleasedHandle,
     Scalar,
@@ -45,13 +46,13 @@ NOTIFIES: Final[tuple[Annotation, ...]] = (
     ),
     call("aclrtNotifyGetExportKey")(
         notify=Handle("notify"),
-        key=Buffer("len", OUT),
+        key=Identity(Buffer("len", OUT), "key"),
         len=Scalar("size_t"),
         flags=Scalar("uint64_t"),
     ),
     call("aclrtNotifySetImportPid")(
         notify=Handle("notify"),
-        pid=Array(Scalar("int32_t"), "num"),
+        pid=Array(Identity(Scalar("int32_t"), "process"), "num"),
         num=Scalar("size_t"),
     ),
     call("aclrtNotifySetImportPidInterServer")(
@@ -61,7 +62,7 @@ NOTIFIES: Final[tuple[Annotation, ...]] = (
     ),
     call("aclrtNotifyImportByKey", CONTEXT)(
         notify=CreatedHandle("notify"),
-        key=CString(),
+        key=Identity(CString(), "key"),
         flags=Scalar("uint64_t"),
     ),
     call("aclrtCntNotifyCreate", CONTEXT)(

@@ -443,6 +443,24 @@ class ThreadId(Role):
         return visitor.thread_id(self)
 
 
+class Identity(Role):
+    """A value that means something only by its identity: which ``what`` (a key, a process) it names, not its bits. They
+    differ in every run. ``inner`` is the role it has otherwise."""
+
+    shape = "identity"
+
+    def __init__(self, inner: Role, what: str) -> None:
+        self.inner = inner
+        self.what = what
+        self.direction = inner.direction
+
+    def check(self, site: Site) -> None:
+        self.inner.check(site)
+
+    def visit(self, visitor: "RoleVisitor[T]") -> T:
+        return visitor.identity(self)
+
+
 class _StructOf(Role):
     """``ctype`` is the struct, and the value a tuple of its fields (:mod:`cannery.runtime.api.layouts`).
 
@@ -538,6 +556,7 @@ class RoleVisitor(Protocol[T_co]):
     def constant_out(self, role: ConstantOut) -> T_co: ...
     def user_data(self, role: UserData) -> T_co: ...
     def thread_id(self, role: ThreadId) -> T_co: ...
+    def identity(self, role: Identity) -> T_co: ...
     def struct_by_value(self, role: StructByValue) -> T_co: ...
     def struct(self, role: Struct) -> T_co: ...
     def raw(self, role: Raw) -> T_co: ...

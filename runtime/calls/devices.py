@@ -9,7 +9,6 @@ from cannery.runtime.errors import (
     ACL_ERROR_RT_INVALID_DEVICEID,
     ACL_ERROR_RT_NO_DEVICE,
     Refused,
-    driver_fault,
     invalid,
     null,
 )
@@ -175,7 +174,4 @@ def set_ts_device(machine: "Machine", thread: Thread, ts_id: int) -> int:
 def device_get_bare_tgid(machine: "Machine", thread: Thread, out: int) -> Any:
     if not out:
         raise null("pid")
-    content = machine.port.file(b"/proc/self/stat")
-    if not content:
-        raise driver_fault("the process id is not known: /proc cannot be read")
-    return 0, int(content.split(None, 1)[0])
+    return 0, machine.port.exchange.process_id()

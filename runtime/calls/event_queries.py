@@ -16,6 +16,7 @@ from cannery.runtime.errors import (
     unsupported,
 )
 from cannery.runtime.objects import Event, Thread
+from cannery.runtime.shared_events import ForeignRecord
 from cannery.runtime.tasks import LOST, EventWait, Record
 
 if TYPE_CHECKING:
@@ -63,9 +64,14 @@ def _check_recorded(event: Event) -> Record:
     return event.record
 
 
+def _latest(event: Event) -> Record | None:
+    """The latest record. One that is done may count as none, where other processes record the event too."""
+    return event.record if event.peers is None else event.peers.latest(event)
+
+
 def _is_done(machine: "Machine", event: Event, record: Record) -> bool:
     """Whether the record is done. Under some schedules the question itself lets work run."""
-    if not record.done:
+    if not record.done and not isinstance(record, ForeignRecord):
         machine.schedule.poll(record)
         check_usable(event.context)
     return record.done and record.finish != LOST
@@ -101,7 +107,7 @@ def query_event_status(machine: "Machine", thread: Thread, handle: int, out: int
         capture.check_event(machine, event)
     if event.context.failed is not None:
         check_usable(event.context)
-    record = event.record
+    record = _latest(event)
     if record is None:
         return 0, RECORDED_COMPLETE if event.ex else RECORDED_NOT_READY
     return 0, RECORDED_COMPLETE if _is_done(machine, event, record) else RECORDED_NOT_READY
@@ -156,7 +162,7 @@ def synchronize(machine: "Machine", thread: Thread, function: str, event: Event,
     """Wait for the latest record. Failures of its stream are not the reply, except those that stopped the context."""
     _check_not_external(event)
     capture.check_event(machine, event)
-    record = event.record
+    record = _latest(event)
     if record is not None and record.stream.lane is not None and record.stream.lane.bound:
         raise out_of_range(
             "the event {:#x} was last recorded on the stream {:#x} of a model instance; wait for the stream that "

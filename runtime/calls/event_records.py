@@ -18,6 +18,7 @@ from cannery.runtime.errors import (
 from cannery.runtime.ids import HardwareId
 from cannery.runtime.objects import EXTERNAL, SYNC, Device, Event, Stream, Thread
 from cannery.runtime.reach import reachable
+from cannery.runtime.shared_events import ForeignRecord
 from cannery.runtime.tasks import (
     DEVICE_LIMIT,
     LOST,
@@ -132,12 +133,14 @@ def record_event(machine: "Machine", thread: Thread, handle: int, stream_handle:
         event.pending.append(signal)
         event.uses += 1
     else:
-        record = _shared_record(event) if event.ipc else _bare_record()
+        record = _shared_record(machine, event) if event.ipc else _bare_record()
     event.was_reset = False
     record.stream = stream
     record.cost = machine.event_cost
     event.record = record
     machine.schedule.put(record)
+    if event.ipc:
+        machine.hasten()
     return 0
 
 
@@ -155,12 +158,15 @@ def _bare_record() -> Record:
     return record
 
 
-def _shared_record(event: Event) -> Record:
+def _shared_record(machine: "Machine", event: Event) -> Record:
     """Raises Again while all slots of the event are taken (semantics.md 1.14)."""
     if event.slots >= SLOTS:
         raise Again(until=lambda: event.slots < SLOTS)
-    event.slots += 1
     record = SharedRecord()
+    record.name = 0
+    if event.peers is not None:
+        event.peers.begin(machine, record)
+    event.slots += 1
     record.id = HardwareId(0, None)
     record.id.kept = False
     record.inert = False
@@ -326,6 +332,9 @@ def _what_to_wait_for(event: Event, stream: Stream) -> tuple[bool, Record | None
     Raises:
         Refused: 107000, the event was never recorded and is of a family where that counts.
     """
+    if event.peers is not None:
+        latest = event.peers.latest(event)
+        return latest is not None and (isinstance(latest, ForeignRecord) or latest.stream is not stream), latest
     record = event.record
     if event.permanent and event.flags & ALWAYS_QUEUED:
         return True, None

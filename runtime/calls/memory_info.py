@@ -50,7 +50,7 @@ def get_mem_info(machine: "Machine", thread: Thread, attribute: int, out_free: i
     if lacks or (attribute in GIANT_ATTRIBUTES and not profile.giant_pages):
         return 0, 0, 0
     memory = machine.memory.devices[device.index]
-    return 0, memory.capacity - memory.used, memory.capacity
+    return 0, memory.budget.left(), memory.capacity
 
 
 @call("aclrtGetMemUsageInfo")

@@ -1,18 +1,15 @@
-"""Notifies: making, recording, waiting, resetting, sharing (semantics.md 2).
-
-Notifies are not shared between processes yet: a key is made and what is refused is refused, but no key can be imported.
-"""
+"""Notifies: making, recording, waiting, resetting, sharing (semantics.md 2)."""
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cannery.runtime import notifies
+from cannery.runtime import exchange, notifies
+from cannery.runtime.calls import sharing
 from cannery.runtime.calls.registry import call
 from cannery.runtime.calls.streams import submission_stream
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INTERNAL_ERROR,
     ACL_ERROR_RT_NO_NOTIFY_RESOURCE,
     Refused,
-    driver_fault,
     null,
     out_of_range,
     stale,
@@ -29,6 +26,7 @@ PROCESS_LIMIT: Final = 0xFFFF_FFFF
 KEY_SIZE: Final = 65  # with its terminator
 EXPORT_UNLISTED: Final = 2  # ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION
 IMPORT_FLAGS: Final = 3
+IMPORT_PEER_ACCESS: Final = 2  # ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS
 _SECOND: Final = 1_000_000_000
 
 
@@ -60,11 +58,14 @@ def create_notify(machine: "Machine", thread: Thread, out: int, flag: int) -> An
     if flag >= len(FLAGS):
         raise out_of_range("the argument flag is {:#x}; pass {} (0) or {} (1)", flag, *FLAGS)
     device = machine.context_of(thread).device
-    if len(device.notifies) >= machine.profile.notifies:
+    budget = device.notify_numbers.budget
+    assert budget is not None
+    if not budget.claim(1):
         raise Refused(
             ACL_ERROR_RT_NO_NOTIFY_RESOURCE,
-            "device {} has {} notifies, and this product no more; destroy some, or reuse them",
-            device.user, len(device.notifies),
+            "device {} has {} notifies, {} of them of other processes, and this product no more; destroy some, or "
+            "reuse them",
+            device.user, budget.held + budget.others, budget.others,
         )  # fmt: skip
     return 0, notifies.make(machine, device).handle
 
@@ -108,6 +109,8 @@ def record_notify(machine: "Machine", thread: Thread, handle: int, stream_handle
     if record.stream.lane is None:
         notify.pending.append(record)
     machine.schedule.submit(record)
+    if notify.exchange is not None:
+        machine.hasten()
     return 0
 
 
@@ -119,11 +122,11 @@ def wait_and_reset_notify(machine: "Machine", thread: Thread, handle: int, strea
     notify = live_notify(machine, handle)
     named = _named(machine, stream_handle)
     stream = submission_stream(machine, machine.context_of(thread), stream_handle, named)
-    if notify.key and stream.device is not notify.device:
+    if notify.entry and stream.device.index != notify.home:
         raise out_of_range(
-            "the notify {:#x} was exported (aclrtNotifyGetExportKey) and is of device {}, the stream {:#x} of device "
-            "{}; wait for it on the device where it was made",
-            handle, notify.device.user, stream.handle, stream.device.user,
+            "the notify {:#x} is shared between processes and is of the device with the physical id {}, the stream "
+            "{:#x} of that with {}; wait for it on the device where it was made",
+            handle, notify.home, stream.handle, stream.device.index,
         )  # fmt: skip
     wait = NotifyWait()
     wait.notify = notify
@@ -131,6 +134,8 @@ def wait_and_reset_notify(machine: "Machine", thread: Thread, handle: int, strea
     wait.limit = _limit(machine, timeout)
     wait.cost = machine.event_cost
     wait.stream = stream
+    if stream.lane is None:
+        notify.waits += 1
     machine.schedule.submit(wait)
     return 0
 
@@ -157,6 +162,8 @@ def notify_batch_reset(machine: "Machine", thread: Thread, handles: tuple[int, .
         notify = live_notify(machine, handle)
         machine.context_of(thread)
         notify.recorded = False
+        if notify.exchange is not None:
+            notify.exchange.clear(notify.entry)
     return 0
 
 
@@ -177,20 +184,23 @@ def notify_get_export_key(machine: "Machine", thread: Thread, handle: int, out: 
             "the argument flags is {:#x}; pass ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT (0) or _DISABLE_PID_VALIDATION (2)",
             flags,
         )
-    if notify.key:
+    if notify.entry:
         raise Refused(
             ACL_ERROR_RT_INTERNAL_ERROR,
-            "the notify {:#x} has a key already, and gets no second one; keep the first",
-            handle,
-        )
-    notify.key = b"notify-%x" % handle
-    notify.listed = not flags
-    return 0, notify.key + b"\0"
+            "the notify {:#x} {}; keep the first key",
+            handle, "has a key already, and gets no second one" if notify.own else "is another process's",
+        )  # fmt: skip
+    entry, key = machine.port.exchange.share(exchange.NOTIFY, notify.home, 0, notify.number, not flags)
+    if not entry:
+        raise sharing.alone()
+    notify.key = key
+    notify.become(machine, entry)
+    return 0, key
 
 
 def _check_exported(notify: Notify) -> None:
     """Raises 107000: the reference documents ask for the key first, and do not say what happens else (our choice)."""
-    if not notify.key:
+    if notify.key is None:
         raise out_of_range(
             "the notify {:#x} has no key yet; call aclrtNotifyGetExportKey first, and then say who may import it",
             notify.handle,
@@ -209,7 +219,7 @@ def notify_set_import_pid(
     if not count:
         raise out_of_range("the argument num is 0; pass how many process ids are in the array")
     _check_exported(notify)
-    notify.allowed += [(None, process) for process in processes]
+    sharing.allow(machine, exchange.NOTIFY, notify.key, processes)
     return 0
 
 
@@ -217,7 +227,8 @@ def notify_set_import_pid(
 def notify_set_import_pid_inter_server(
     machine: "Machine", thread: Thread, handle: int, servers: tuple[Any, ...] | None, count: int
 ) -> int:
-    """Products without it check the arguments too (observed)."""
+    """Products without it check the arguments too (observed). All processes of a session are on one server: whatever is
+    said of others, they are put on the list."""
     if not handle:
         raise out_of_range("the argument notify is null; pass the address of an object that exists")
     if servers is None:
@@ -237,13 +248,12 @@ def notify_set_import_pid_inter_server(
             machine.profile.name,
         )
     _check_exported(notify)
-    notify.allowed += [(server, processes[0]) for server, processes, _ in servers]
+    sharing.allow(machine, exchange.NOTIFY, notify.key, [processes[0] for _, processes, _ in servers])
     return 0
 
 
 @call("aclrtNotifyImportByKey")
-def notify_import_by_key(machine: "Machine", thread: Thread, out: int, key: bytes | None, flags: int) -> Any:
-    """Answers what the driver does for a key that it does not know."""
+def notify_import_by_key(machine: "Machine", thread: Thread, out: int, key: Any, flags: int) -> Any:
     if not out:
         raise null("notify")
     if key is None:
@@ -253,14 +263,8 @@ def notify_import_by_key(machine: "Machine", thread: Thread, out: int, key: byte
         raise out_of_range(
             "the argument flags is {:#x}; pass ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT (0) or _ENABLE_PEER_ACCESS (2)", flags
         )
-    machine.context_of(thread)
-    if any(notify.key == key for notify in machine.notifies.values()):
-        raise driver_fault(
-            "the argument key ({!r}) is of a notify of this process; importing is not simulated yet: use that notify",
-            key,
-        )
-    raise driver_fault(
-        "the argument key ({!r}) is of no notify of this process, and sharing notifies between processes is not "
-        "simulated yet",
-        key,
-    )
+    device = machine.context_of(thread).device
+    entry, home, number = sharing.open_entry(machine, exchange.NOTIFY, key, "notify")
+    if flags & IMPORT_PEER_ACCESS and home != device.index:
+        device.peers.add(home)
+    return 0, notifies.opened(machine, device, home, number, entry).handle

@@ -22,6 +22,7 @@ from cannery.runtime.errors import (
     unsupported,
 )
 from cannery.runtime.objects import Device, Thread
+from cannery.runtime.places import Imported
 from cannery.runtime.virtual import ACCESS_READWRITE, GRANULE, Mapped, Physical
 
 if TYPE_CHECKING:
@@ -284,10 +285,16 @@ def _map(machine: "Machine", address: int, size: int, offset: int, handle: int, 
             "the reservation at {:#x} has memory of device {}, so it cannot have memory of device {} too",
             reservation.address, bound.user, device.user,
         )  # fmt: skip
-    place = machine.memory.place(physical.allocation.address)
-    mapping = Mapped(address, size, physical, place.offset, reservation)
+    mapping = Mapped(address, size, physical, _offset(machine, physical), reservation)
     virtual.map(mapping)
     return mapping
+
+
+def _offset(machine: "Machine", physical: Physical) -> int:
+    """Where the memory begins in the store that has it."""
+    if isinstance(physical.allocation, Imported):
+        return 0
+    return machine.memory.place(physical.allocation.address).offset
 
 
 @call("aclrtMapMem")
@@ -381,20 +388,3 @@ def mem_retain_allocation_handle(machine: "Machine", thread: Thread, address: in
     physical.references += 1
     machine.memory.virtual.physical[physical.handle] = physical
     return 0, physical.handle
-
-
-@call("aclrtMemExportToShareableHandle")
-def mem_export_to_shareable_handle(
-    machine: "Machine", thread: Thread, handle: int, handle_type: int, flags: int, out: int
-) -> Any:
-    """Only its checks: there is no sharing between processes yet."""
-    if not handle:
-        raise null("handle")
-    if handle_type:
-        raise invalid("the argument handleType is {}; pass ACL_MEM_HANDLE_TYPE_NONE (0)", handle_type)
-    if not out:
-        raise null("shareableHandle")
-    if flags > 1:
-        raise out_of_range("the argument flags is {:#x}; pass ACL_RT_VMM_EXPORT_FLAG_DEFAULT (0)", flags)
-    physical_of(machine, handle)
-    raise unsupported("memory cannot be shared with other processes yet")

@@ -54,7 +54,7 @@ def _findings(clean: bool) -> "list[Finding]":
     from cannery.runtime.products import PRODUCTS, profile
     from cannery.runtime.settings import SettingError, Settings
     from cannery.shim import sdk
-    from cannery.tools.doctor import leftovers, loading, profiles, system
+    from cannery.tools.doctor import leftovers, loading, profiles, sessions, system
     from cannery.tools.doctor.findings import PROBLEM, Finding
 
     try:
@@ -71,4 +71,4 @@ def _findings(clean: bool) -> "list[Finding]":
         found.append(Finding("engine", PROBLEM, str(error)))
     else:
         found += [loading.preload(), loading.engine()]
-    return [*found, leftovers.check(clean), profiles.check(chosen)]
+    return [*found, leftovers.check(clean), sessions.check(clean, os.environ), profiles.check(chosen)]

@@ -9,6 +9,7 @@ from cannery.tools import options, terminal, traces
 from cannery.tools.errors import DIVERGED, FAILED, OK
 
 if TYPE_CHECKING:
+    from cannery.replayer.handovers import HandOvers
     from cannery.replayer.report import Result
 
 
@@ -44,6 +45,7 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
 
     prefer_compiled()
     from cannery.recorder.format import TraceError
+    from cannery.replayer.handovers import HandOvers
     from cannery.replayer.process import replay_process
     from cannery.replayer.replay import ReplayError
     from cannery.tools.errors import Failure
@@ -53,10 +55,11 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
     with traces.opened(trace) as bundle:
         results = []
         ended_early = {}
+        together = HandOvers() if len(bundle.processes) > 1 and process is None and not changed else None
         for stream in traces.processes(bundle, process):
             try:
                 with terminal.progress("replaying", traces.calls(stream)) as progress:
-                    results.append(replay_process(bundle, stream, changed, keep_going, progress, models))
+                    results.append(replay_process(bundle, stream, changed, keep_going, progress, models, together))
                 with suppress(TraceError):  # damage, which the result tells
                     ended_early[results[-1].process] = stream.counts().stopped
             except ReplayError as error:
@@ -64,15 +67,31 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
         status = max(_status(result) for result in results)
         if traces.report(bundle, trace):
             status = status or FAILED
+        if together is not None and status == OK:
+            together.check()
+            status = OK if together.problem is None else DIVERGED
         if as_json:
-            traces.print_json({"trace": trace, "status": status, "processes": [result.to_json() for result in results]})
+            found: dict[str, Any] = {"trace": trace, "status": status}
+            found["processes"] = [result.to_json() for result in results]
+            if together is not None:
+                found |= {"hand_overs": together.passed, "order": together.problem}
+            traces.print_json(found)
         else:
             for result in results:
                 name = f"{trace}, process {result.process}" if len(bundle.processes) > 1 else trace
                 _print(result, name)
                 if ended_early.get(result.process):
                     click.echo(f"{name}: recording ended before the program did: {ended_early[result.process]}")
+            if together is not None and (together.passed or together.problem):
+                _print_together(together, trace)
     context.exit(status)
+
+
+def _print_together(together: "HandOvers", trace: str) -> None:
+    if together.problem is not None:
+        click.echo(f"{trace}: the processes do not fit together: {together.problem}")
+    else:
+        click.echo(f"{trace}: {traces.count(together.passed, 'hand-over')} between processes, in order")
 
 
 def _status(result: "Result") -> int:

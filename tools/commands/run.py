@@ -84,6 +84,7 @@ def command(context: click.Context, /, trace: str | None, force: bool | None, re
         click.echo("cannery: address randomisation cannot be switched off here; host addresses will differ", err=True)
     pid, status = launch.run(program, list(command_line), environment, recording.tick if recording else None)
     code = os.waitstatus_to_exitcode(status)
+    _leave(environment, name)
     if recording is not None:
         line = recording.finish(pid, status)
         if line.startswith("no runtime call"):
@@ -107,6 +108,20 @@ def _forget(environment: dict[str, str], session: str, trace: str = "") -> None:
     for variable, value in (("CANNERY_SESSION", session), ("CANNERY_TRACE", trace)):
         if environment.get(variable) == value:
             del environment[variable]
+
+
+def _leave(environment: dict[str, str], session: str) -> None:
+    """Remove what the session's processes shared, unless one of them still runs."""
+    from cannery.shim import commons, members
+
+    try:
+        runtime = commons.open_runtime(environment, make=False)
+    except OSError:
+        return
+    try:
+        members.remove_dead(runtime, commons.session_name(session))
+    finally:
+        os.close(runtime)
 
 
 def _prepare(environment: dict[str, str], session: str, recording: "Recording | None") -> None:

@@ -10,7 +10,7 @@ integer), so the file needs no header of the API; only structs by value get thei
 import functools
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -124,6 +124,9 @@ class Outputs:
 
     def thread_id(self, role: roles.ThreadId) -> Output:
         return Output()
+
+    def identity(self, role: roles.Identity) -> Output:
+        return role.inner.visit(self)
 
     def struct_by_value(self, role: roles.StructByValue) -> Output:
         return self._block("ONE", struct_layout(self._resolve, role.ctype, role.lists), SINGLE, roles.IN)
@@ -308,7 +311,7 @@ class Tables:
             return "NULL"
         places = {param.name: self._number(index, param) for index, param in enumerate(function.params)}
         terms = [
-            functools.reduce("times({}, {})".format, [places.get(factor, f"{factor}u") for factor in term])
+            functools.reduce("times({}, {})".format, [_factor(factor, places) for factor in term])
             for term in count.terms
         ]
         text = functools.reduce("plus({}, {})".format, terms)
@@ -317,6 +320,14 @@ class Tables:
             known = self._counts[text] = f"count_{len(self._counts)}"
             self.lines.append(f"static uint64_t {known}(const uint64_t *args) {{ (void)args; return {text}; }}")
         return known
+
+
+def _factor(factor: str, places: Mapping[str, str]) -> str:
+    """A factor of a length expression in C."""
+    if factor.isdecimal():
+        return f"{factor}u"
+    name, equals, value = factor.partition("=")
+    return f"(uint64_t)({places[name]} == {value}u)" if equals else places[name]
 
 
 def mask(flags: Iterator[bool]) -> str:
