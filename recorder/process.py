@@ -19,7 +19,8 @@ from cannery.recorder.sheet import unpack_sheet
 from cannery.recorder.stream import Head, layouts_of, read_head, read_window
 
 _SLOT: Final = struct.Struct("<II6QQ")
-_HEADER_KEYS: Final = {"settings": dict, "start": int, "device_base": int, "device_span": int, "payload": str}
+_HEADER_KEYS: Final = {"settings": dict, "payload": str}
+_HEADER_NUMBERS: Final = ("start", "device_base", "device_span", "first_ordinal")
 
 
 class Counts(NamedTuple):
@@ -55,6 +56,10 @@ class ProcessStream:
         for key, kind in _HEADER_KEYS.items():
             if not isinstance(header.get(key), kind):
                 raise DamagedTrace(folder.label + format.PROCESS, 0, f"the sheet has no {key}")
+        for key in _HEADER_NUMBERS:
+            number = header.get(key, 0 if key == "first_ordinal" else None)
+            if number.__class__ is not int or not 0 <= number < format.MAX_TIME:
+                raise DamagedTrace(folder.label + format.PROCESS, 0, f"{key} is {number!r}")
         self.ordinal = ordinal
         self.header = header
         self.schema = schema

@@ -1,20 +1,28 @@
 """Replays the processes of a bundle: from the files to a :class:`Result` for each."""
 
-from typing import Any
+from typing import Any, Final
 
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
 from cannery.recorder.format import TraceError
 from cannery.recorder.process import ProcessStream
+from cannery.replayer.port import OutOfMemory
 from cannery.replayer.replay import Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
 
+_NO_MEMORY: Final = "no memory for the simulated devices"
+
 
 def replay_process(
-    bundle: Bundle, stream: ProcessStream, changes: dict[str, Any] | None = None, keep_going: bool = False
+    bundle: Bundle,
+    stream: ProcessStream,
+    changes: dict[str, Any] | None = None,
+    keep_going: bool = False,
+    memory: int | None = None,
 ) -> Result:
-    """Replay one process. ``changes`` are settings of a what-if replay, by field.
+    """Replay one process. ``changes`` are settings of a what-if replay, by field; ``memory`` is how many bytes of
+    device memory it may use, by default what the system has available.
 
     Raises:
         ReplayError: it cannot be replayed; the text says why.
@@ -35,11 +43,12 @@ def replay_process(
             first_ordinal=header.get("first_ordinal", 0),
             what_if=bool(changes),
             keep_going=keep_going,
+            memory=memory,
         )
     except (SettingError, ValueError, TypeError, AttributeError) as error:
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
     except OSError as error:
-        raise ReplayError(f"process {stream.ordinal}: no memory for the simulated devices ({error.strerror})") from None
+        raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
     in_flight = stream.inflight()
     complete = True
     damage: str | None = None
@@ -50,11 +59,15 @@ def replay_process(
         complete = False
     except WireError as error:
         damage = f"call #{replay.calls}: {error}"
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+    except OutOfMemory as error:
+        damage = f"call #{replay.calls}: {error}"
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         # Values of the right form that no program can pass, as in an altered trace: the machine does not expect them.
         damage = f"call #{replay.calls}: the machine cannot execute it ({error})"
     except TraceError as error:
         damage = str(error)
+    except OSError as error:
+        raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
     lines = replay.unfinished.lines(replay.compared.printer, in_flight)
     return _result(bundle, stream, replay, tuple(lines), complete, damage)
 

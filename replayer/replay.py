@@ -57,7 +57,7 @@ class Replay:
     ``schema``, ``base``, ``span`` and ``start`` are the recording's; ``content`` finds the bytes of a payload;
     ``first_ordinal`` is where a forked process goes on numbering its objects.
     ``what_if`` replays under ``settings`` that are not the recorded ones: objects are then matched by identity
-    instead of by number, and results differ without ending the replay.
+    instead of by number, and results differ without ending the replay. ``memory``: see :class:`ReplayPort`.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class Replay:
         first_ordinal: int = 0,
         what_if: bool = False,
         keep_going: bool = False,
+        memory: int | None = None,
     ) -> None:
         self.schema = schema
         self.calls = 0
@@ -81,7 +82,7 @@ class Replay:
         self.compared = Comparison(schema, self._wire, what_if or keep_going)
         self._exact = not what_if
         self._place = book.place
-        self.port = ReplayPort(base, span, content, book.region, exact=not what_if)
+        self.port = ReplayPort(base, span, content, book.region, exact=not what_if, memory=memory)
         self.machine = Machine(settings, self.port)
         self.machine.ordinal = first_ordinal
         self._start = start

@@ -33,7 +33,7 @@ from cannery.recorder.records import (
 )
 from cannery.recorder.rows import RowMaker
 from cannery.recorder.writer import StreamWriter
-from cannery.replayer.port import ReplayStore
+from cannery.replayer.port import Budget, ReplayStore
 from cannery.replayer.replay import Replay, Stop
 from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import Invoke
@@ -99,7 +99,7 @@ class Host:
         return DEVICE_BASE
 
     def device_store(self, device: int, span: int) -> ReplayStore:
-        return ReplayStore(span)
+        return ReplayStore(span, Budget(1 << 62))
 
     def read(self, address: int, into: memoryview) -> bool:
         where = self._inside(address, len(into))
