@@ -87,7 +87,7 @@ def _check_replaceable(path: str) -> None:
     except TraceError as error:
         raise BundleExists(f"{error}; it is not replaced") from None
     for folder, name, is_folder in _entries(path):
-        base = name.removesuffix(format.UNFINISHED)
+        base = name.removesuffix(format.UNFINISHED).removesuffix(format.LOST)
         top = folder == path
         known = (
             format.process_ordinal(name) is not None

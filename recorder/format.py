@@ -19,6 +19,7 @@ INDEX: Final = "index"
 JOURNAL: Final = ".journal"
 CHUNK: Final = ".chunk"
 UNFINISHED: Final = ".new"
+LOST: Final = ".lost"  # what a repair replaced, kept aside
 
 # Kinds of record that are not calls (section 5)
 WINDOW: Final = -1

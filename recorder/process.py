@@ -225,7 +225,11 @@ class ProcessStream:
             try:
                 if expected is not None and number != expected.window:
                     missing = self._folder.label + format.window_name(expected.window, format.JOURNAL)
-                    raise DamagedTrace(missing, 0, "is missing")
+                    gap = DamagedTrace(missing, 0, "is missing")
+                    if not tolerant:
+                        raise gap
+                    self._add_problem(gap)
+                    expected = None
                 content, journal = self._load(number)
                 head = read_head(content, path, journal=journal)
                 if head is None:
