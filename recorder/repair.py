@@ -1,8 +1,7 @@
 """Finishes bundles that a kill, a full disk or damage left unfinished, and says what it found (section 14).
 
 Nothing is thrown away but what was never finished: what is replaced is kept aside under its name with ``.lost``. Each
-step
-is a rename, so that a kill between two of them leaves a bundle that a second repair finishes.
+step is a rename, so that a kill between two of them leaves a bundle that a second repair finishes.
 """
 
 import os

@@ -69,12 +69,12 @@ int main(int argc, char **argv)
         execl("/bin/true", "true", (char *)NULL);
     else if (strcmp(fault, "waits") == 0) {
         aclrtStream stream;
-        aclrtEvent event;
-        MUST(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+        aclrtNotify notify;
+        MUST(aclrtCreateNotify(&notify, 0));
         shared[0]++;
         MUST(aclrtCreateStream(&stream));
         shared[0]++;
-        MUST(aclrtStreamWaitEvent(stream, event));
+        MUST(aclrtWaitAndResetNotify(notify, stream, 0));
         shared[0]++;
         aclrtSynchronizeStream(stream); /* for ever */
     }
