@@ -5,7 +5,6 @@ Each other item is ``WHICH=WORD``: ``WHICH`` is the name of a function or a patt
 a size as in ``>1M`` (longer than that), or both, as in ``aclrtMemcpy*>1M``. Where several fit, the last counts.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -20,7 +19,7 @@ GIVEN: Final = {"input": STORED, "full": STORED, "hash": HASHED, "none": SIZE_ON
 RESULT: Final = {"input": HASHED, "full": STORED, "hash": HASHED, "none": SIZE_ONLY}
 """By word: what is done with bytes that reach the host."""
 _EXAMPLE: Final = "full,aclrtMemcpyAsync=hash,>1M=none"
-_NAME: Final = re.compile(r"[A-Za-z0-9_*?\[\]!-]+")
+_PATTERN: Final = frozenset("_*?[]!-")  # what may stand in a name, besides letters and digits
 
 
 class PolicyError(TraceError):
@@ -78,11 +77,11 @@ def parse_policy(text: str) -> PayloadPolicy:
     """Raises PolicyError."""
     word, rules = "input", []
     for place, item in enumerate(part.strip() for part in text.split(",")):
-        which, equals, chosen = item.rpartition("=")
+        which, equals, chosen = (part.strip() for part in item.rpartition("="))
         if chosen not in POLICIES:
             raise PolicyError(f"payload policy {text!r}: {chosen!r} is none of {', '.join(POLICIES)}; as in {_EXAMPLE}")
         if equals:
-            rules.append(_rule(text, which.strip(), chosen))
+            rules.append(_rule(text, which, chosen))
         elif place:
             raise PolicyError(f"payload policy {text!r}: {item!r} holds for everything and can only be first")
         else:
@@ -92,7 +91,7 @@ def parse_policy(text: str) -> PayloadPolicy:
 
 def _rule(text: str, which: str, word: str) -> Rule:
     name, above, size = which.partition(">")
-    if name and not _NAME.fullmatch(name):
+    if not all((letter.isascii() and letter.isalnum()) or letter in _PATTERN for letter in name):
         raise PolicyError(f"payload policy {text!r}: {name!r} is no name of a function; as in {_EXAMPLE}")
     if not name and not above:
         raise PolicyError(f"payload policy {text!r}: nothing stands before '={word}'; as in {_EXAMPLE}")

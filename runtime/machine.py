@@ -68,6 +68,8 @@ class Machine:
     """``now`` is the time of the present step, ``due`` when the pacer has to make one. ``locked``: a snapshot lock
     is held.
 
+    ``calling`` is the function whose call goes on in the present step, see :meth:`moving`.
+
     ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
     ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give. ``reports`` has the threads that
     streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once.
@@ -85,6 +87,7 @@ class Machine:
         self.due = FAR
         self.locked = False
         self.ordinal = 0
+        self.calling = ""
         self.process = Process()
         self.threads: dict[int, Thread] = {}
         self.contexts: dict[int, Context] = {}
@@ -113,6 +116,12 @@ class Machine:
         self.depth = self.profile.tasks_per_stream
         self.event_cost = self.profile.event_ns
         self.handlers: list[Handler | None] = table.bind(self)
+
+    def moving(self) -> str:
+        """The function for which bytes pass through the port now: that of the task that runs, else that of the call.
+        Empty where the task was not queued by a call. For ports that treat functions differently."""
+        task = self.schedule.running_task
+        return self.calling if task is None else getattr(task, "caller", "")
 
     # How the machine is driven.
 
@@ -153,6 +162,7 @@ class Machine:
         """A step: the function that the thread ran for its innermost call returned ``value`` (0 for a void one). The
         call's reply, as from a handler."""
         function, then = thread.running.pop()
+        self.calling = function
         try:
             return then(value)
         except Refused as refused:
@@ -286,6 +296,7 @@ class Machine:
             and self.schedule.finish(wait.targets)
         ):
             thread = self.thread(wait.thread)
+            self.calling = wait.function
             try:
                 reply = wait.resume()
             except Refused as refused:

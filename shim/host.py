@@ -6,6 +6,7 @@ Everything that passes through it becomes an effect of the present step (``effec
 
 import os
 import resource
+from collections.abc import Callable
 from typing import Any, Final
 
 from cannery.recorder import format
@@ -78,6 +79,7 @@ class LiveHost:
         self.book = AddressBook(0, 0)  # until the recording brings its own
         self.tokens = TokenTable()  # likewise
         self.payloads = _NOT_RECORDED
+        self.moving: Callable[[], str] | None = None  # see Machine.moving
         self.base = 0
         self.span = 0
         self.pinned: dict[int, int] = {}
@@ -112,6 +114,7 @@ class LiveHost:
                 pointer = ffi.cast("void *", target + offset)
                 return bool(lib.cannery_host_read(pointer, address + offset, size) == 0)
 
+        self._serve()
         return self._note(format.READ, self.payloads.pass_through(into, copy, given=True))
 
     def write(self, address: int, data: memoryview) -> bool:
@@ -130,11 +133,13 @@ class LiveHost:
                 pointer = ffi.cast("void *", source + offset)
                 return bool(lib.cannery_host_write(address + offset, pointer, size) == 0)
 
+        self._serve()
         return self._note(format.WRITE, self.payloads.pass_through(data, copy, given=False))
 
     def move(self, destination: int, source: int, size: int) -> bool:
         if lib.cannery_host_move(destination, source, size) != 0:
             return self._note(format.MOVE, None)
+        self._serve()
         moved = memoryview(ffi.buffer(ffi.cast("char *", destination), size)).cast("B")
         return self._note(format.MOVE, self.payloads.keep(moved, given=False))
 
@@ -163,6 +168,7 @@ class LiveHost:
         except OSError:
             self.effects.append((-format.FILE,))
             return None
+        self._serve()
         self._note(format.FILE, self.payloads.keep(content, given=True))
         return content
 
@@ -170,6 +176,11 @@ class LiveHost:
         thread_id, worker = int(lib.cannery_caller_id()), int(lib.cannery_caller_worker())
         self.effects.append((format.THREAD, self.tokens[thread_id], worker))
         return thread_id, worker
+
+    def _serve(self) -> None:
+        """Tell the store for which function bytes pass, where that matters to it."""
+        if self.moving is not None:
+            self.payloads.serve(self.moving())
 
     def _note(self, code: int, payload: WirePayload | None) -> bool:
         if payload is None:

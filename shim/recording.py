@@ -18,6 +18,7 @@ from cannery.recorder.encoders import Encoder
 from cannery.recorder.format import BundleExists, TraceError
 from cannery.recorder.forms import schema_of
 from cannery.recorder.payloads import PayloadStore
+from cannery.recorder.policy import parse_policy
 from cannery.recorder.sizes import SizeError, parse_size
 from cannery.recorder.writer import StreamWriter
 from cannery.runtime.api import MODEL
@@ -82,9 +83,7 @@ class Recording:
         machine: Machine,
         parent: "Recording | None",
     ) -> None:
-        policy = variables.get("CANNERY_PAYLOAD") or "input"
-        if policy not in format.POLICIES:
-            raise TraceError(f"CANNERY_PAYLOAD={policy!r}: expected one of {', '.join(format.POLICIES)}")
+        policy = parse_policy(variables.get("CANNERY_PAYLOAD") or "input")
         limit = parse_size(variables["CANNERY_PAYLOAD_LIMIT"]) if variables.get("CANNERY_PAYLOAD_LIMIT") else None
         schema = schema_of(MODEL)
         packed = schema.pack()
@@ -107,7 +106,7 @@ class Recording:
             start=start,
             device_base=host.base,
             device_span=host.span,
-            payload=policy,
+            payload=str(policy),
             payload_limit=limit,
             parent=parent.folder.ordinal if parent is not None and parent.folder is not None else None,
             first_ordinal=machine.ordinal,
@@ -123,7 +122,9 @@ class Recording:
         )
         if isinstance(self.writer, JournalWriter):
             self.writer.share(schema.functions, machine.handlers, host.base, host.span)
-        self.payloads = PayloadStore(self.folder.pack, policy, limit, self.writer.stop)
+        self.payloads = PayloadStore(self.folder.pack, str(policy), limit, self.writer.stop)
+        if policy.names_functions:
+            host.moving = machine.moving
         host.book = book
         host.tokens = wire.tokens
         host.payloads = self.payloads

@@ -50,6 +50,27 @@ class Size(Number):
             self.fail(str(error), param, ctx)
 
 
+class Payload(Word):
+    """What to keep of bytes: words, with rules by size and function. Functions are looked up only when one is named."""
+
+    name = "policy"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from cannery.recorder.policy import PolicyError, parse_policy
+
+        try:
+            policy = parse_policy(str(value))
+        except PolicyError as error:
+            self.fail(str(error), param, ctx)
+        if policy.names_functions:
+            from cannery.runtime.api import MODEL
+
+            known = [function.name for function in MODEL.functions]
+            for pattern in policy.strangers(known):
+                self.fail(f"no function of the API is called '{pattern}'{suggestion(pattern, known)}", param, ctx)
+        return str(policy)
+
+
 class Product(Word):
     """A product line of the runtime's product table; the table is read only when the option is given."""
 

@@ -36,6 +36,7 @@ def bound(machine: "Machine", name: str, handler: Callable[..., Any], arity: int
     """
 
     def entry_of_two(thread: "Thread", one: Any, two: Any) -> Any:
+        machine.calling = name
         try:
             return handler(machine, thread, one, two)
         except Refused as refused:
@@ -44,6 +45,7 @@ def bound(machine: "Machine", name: str, handler: Callable[..., Any], arity: int
             return machine.start_again(again, thread, name, entry, (one, two))
 
     def entry(thread: "Thread", *arguments: Any) -> Any:
+        machine.calling = name
         try:
             return handler(machine, thread, *arguments)
         except Refused as refused:
