@@ -34,6 +34,7 @@ EFFECTS: Final = -9
 INVOKE: Final = -10
 RETURNED: Final = -11
 ERRAND: Final = -12
+SKIPPED: Final = -13
 OPTIONAL: Final = -64  # kinds from here down may be skipped
 NOTE: Final = -64
 REGION: Final = -65

@@ -17,7 +17,7 @@ from xxhash import xxh3_128, xxh3_128_digest
 
 from cannery.recorder.format import PAGE, SHORT
 from cannery.recorder.pack import HEADER_SIZE, frame_header
-from cannery.recorder.policy import GIVEN, RESULT, SIZE_ONLY, STORED, PayloadPolicy, parse_policy
+from cannery.recorder.policy import GIVEN, NOTHING, RESULT, SIZE_ONLY, STORED, PayloadPolicy, parse_policy
 from cannery.recorder.window import check_file_size, raise_descriptor, reason
 
 WirePayload: TypeAlias = bytes | tuple[int, bytes | None]
@@ -37,7 +37,7 @@ class PayloadStore:
 
     ``policy`` is what :mod:`cannery.recorder.policy` reads; longer content than ``limit`` bytes is hashed, not stored.
     What crosses from the program to the device or is read from a file is *given*; what reaches the host is a result.
-    Where the policy names functions, :meth:`serve` says for which one bytes pass.
+    Where it matters, :meth:`serve` says for which function bytes pass.
     ``on_stop`` is called once, with a reason, when the pack cannot be written; content is only hashed from then on.
     Not to be entered by two threads at a time.
     """
@@ -67,7 +67,7 @@ class PayloadStore:
         self._path = path
         self.policy = parse_policy(policy)
         self._present = self.policy.of(None)
-        self._served: dict[str, PayloadPolicy] = {}
+        self._served: dict[str | None, PayloadPolicy] = {}
         self._by_size = bool(self._present.rules)
         self._use(self._present.word)
         self._limit = limit
@@ -80,11 +80,11 @@ class PayloadStore:
         self._hasher = xxh3_128()
         self.stopped = False
 
-    def serve(self, function: str) -> None:
-        """From now on bytes pass for that function; empty: for none. Without effect where no rule names functions."""
+    def serve(self, function: str | None) -> None:
+        """From now on bytes pass for that function; empty: for none; None: for a call that is not recorded."""
         present = self._served.get(function)
         if present is None:
-            present = self._served[function] = self.policy.of(function)
+            present = self._served[function] = NOTHING if function is None else self.policy.of(function)
         self._present = present
         self._by_size = bool(present.rules)
         self._use(present.word)

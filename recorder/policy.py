@@ -73,6 +73,9 @@ class PayloadPolicy(NamedTuple):
         return ",".join([self.word, *(f"{_which(rule)}={rule.word}" for rule in self.rules)])
 
 
+NOTHING: Final = PayloadPolicy("none")
+
+
 def parse_policy(text: str) -> PayloadPolicy:
     """Raises PolicyError."""
     word, rules = "input", []

@@ -25,8 +25,9 @@ from cannery.recorder.schema import Schema
 
 REGION_TOPIC: Final = "region"
 STOPPED_TOPIC: Final = "stopped"
-RESERVED_TOPICS: Final = (REGION_TOPIC, STOPPED_TOPIC)
-"""Topics of the notes that stand for REGION and STOPPED records: no other note may use them."""
+SKIPPED_TOPIC: Final = "skipped"
+RESERVED_TOPICS: Final = (REGION_TOPIC, STOPPED_TOPIC, SKIPPED_TOPIC)
+"""Topics of the notes that stand for REGION, STOPPED and SKIPPED records: no other note may use them."""
 
 _NO_TIME: Final = "a time that no clock shows"
 
@@ -169,6 +170,12 @@ def read_window(
                 _, thread, elapsed = _numbers(row)
                 time = _later(time, elapsed)
                 yield ThreadEnd(thread, time)
+            elif kind == format.SKIPPED:
+                _, skipped = _numbers(row)
+                if skipped < 1:
+                    raise ValueError("no SKIPPED record")
+                yield Note(SKIPPED_TOPIC, skipped)
+                number += skipped
             elif kind == format.EFFECTS:
                 ahead += tuple(map(read_effect, row[1:]))
             elif (note := _note(row)) is not None:

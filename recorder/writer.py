@@ -171,6 +171,11 @@ class StreamWriter:
         """Something about the host that no result depends on."""
         self._step([format.NOTE, topic, value], (), self.time)
 
+    def skip(self, calls: int) -> None:
+        """That many calls come next that are not recorded."""
+        self._step([format.SKIPPED, calls], (), self.time)
+        self.calls += calls
+
     # End
 
     def stop(self, reason: str) -> None:

@@ -7,7 +7,7 @@ from cannery.recorder.codec import WireError
 from cannery.recorder.format import TraceError
 from cannery.recorder.process import ProcessStream
 from cannery.replayer.port import OutOfMemory
-from cannery.replayer.replay import Replay, ReplayError, Stop
+from cannery.replayer.replay import Incomplete, Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
 
@@ -59,6 +59,8 @@ def replay_process(
         complete = False
     except WireError as error:
         damage = f"call #{replay.calls}: {error}"
+    except Incomplete as error:
+        damage = str(error)
     except OutOfMemory as error:
         damage = f"call #{replay.calls}: {error}"
     except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:

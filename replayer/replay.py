@@ -29,6 +29,7 @@ from cannery.recorder.records import (
     ThreadEnd,
 )
 from cannery.recorder.schema import Schema
+from cannery.recorder.stream import SKIPPED_TOPIC
 from cannery.replayer.compare import FUNCTION, Comparison, Stop
 from cannery.replayer.identity import IdentityWire
 from cannery.replayer.opened import OpenCall, OpenCalls, Outcome
@@ -49,6 +50,10 @@ _END: Final = "end of the wait"
 
 class ReplayError(Exception):
     """The trace cannot be replayed by this version; the text says why and what to do."""
+
+
+class Incomplete(Exception):  # noqa: N818 - an answer, not an error
+    """Calls are missing in the trace from here on; the text says which."""
 
 
 class Replay:
@@ -97,6 +102,7 @@ class Replay:
 
         Raises:
             Stop: at the first difference, unless told to go on.
+        Incomplete: what follows depends on calls that were not recorded.
             ReplayError: a record that this version cannot execute.
             WireError: a record whose values do not have their forms.
         """
@@ -371,6 +377,9 @@ class Replay:
         if record.topic == "region":
             region, address, _ = record.value
             self._place(region, address)
+        elif record.topic == SKIPPED_TOPIC:
+            last = self.calls + record.value - 1
+            raise Incomplete(f"calls #{self.calls} to #{last} were not recorded, and what follows depends on them")
 
     # What a step brought about
 

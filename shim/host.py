@@ -79,7 +79,7 @@ class LiveHost:
         self.book = AddressBook(0, 0)  # until the recording brings its own
         self.tokens = TokenTable()  # likewise
         self.payloads = _NOT_RECORDED
-        self.moving: Callable[[], str] | None = None  # see Machine.moving
+        self.moving: Callable[[], str | None] | None = None  # see Machine.moving; None: the call is not recorded
         self.base = 0
         self.span = 0
         self.pinned: dict[int, int] = {}

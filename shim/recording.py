@@ -7,7 +7,7 @@ a call.
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.recorder import format
 from cannery.recorder.addresses import AddressBook
@@ -30,6 +30,9 @@ from cannery.shim._engine import ffi, lib
 from cannery.shim.host import LiveHost, map_file
 from cannery.shim.journal import JournalWriter
 
+if TYPE_CHECKING:
+    from cannery.recorder.selection import SelectiveWriter
+
 OFF: Final = ("0", "no", "false")
 
 
@@ -48,7 +51,7 @@ class Recording:
         self.path: str | None = None
         self.session = ""
         self.folder: ProcessFolder | None = None
-        self.writer: StreamWriter | None = None
+        self.writer: StreamWriter | SelectiveWriter | None = None
         self.payloads: PayloadStore | None = None
         self._codecs: dict[int, FunctionCodec] = {}
 
@@ -84,6 +87,11 @@ class Recording:
         parent: "Recording | None",
     ) -> None:
         policy = parse_policy(variables.get("CANNERY_PAYLOAD") or "input")
+        selection = None
+        if variables.get("CANNERY_CALLS"):
+            from cannery.recorder.selection import parse_selection
+
+            selection = parse_selection(variables["CANNERY_CALLS"])
         limit = parse_size(variables["CANNERY_PAYLOAD_LIMIT"]) if variables.get("CANNERY_PAYLOAD_LIMIT") else None
         schema = schema_of(MODEL)
         packed = schema.pack()
@@ -108,6 +116,7 @@ class Recording:
             device_span=host.span,
             payload=str(policy),
             payload_limit=limit,
+            calls=variables.get("CANNERY_CALLS") or None,
             parent=parent.folder.ordinal if parent is not None and parent.folder is not None else None,
             first_ordinal=machine.ordinal,
             host={"arguments": _command_line()},
@@ -116,15 +125,21 @@ class Recording:
         self.path = path
         self.session = session
         wire = Wire(book)
-        make_writer = JournalWriter if variables.get("CANNERY_ENCODER") != "python" else StreamWriter
-        self.writer = make_writer(
-            self.folder.path, schema.functions, wire, self._stopped, start=start, mapper=map_file
-        )
-        if isinstance(self.writer, JournalWriter):
-            self.writer.share(schema.functions, machine.handlers, host.base, host.span)
-        self.payloads = PayloadStore(self.folder.pack, str(policy), limit, self.writer.stop)
+        by_engine = variables.get("CANNERY_ENCODER") != "python" and selection is None
+        make_writer = JournalWriter if by_engine else StreamWriter
+        writer = make_writer(self.folder.path, schema.functions, wire, self._stopped, start=start, mapper=map_file)
+        self.writer = writer
+        self.payloads = PayloadStore(self.folder.pack, str(policy), limit, writer.stop)
         if policy.names_functions:
             host.moving = machine.moving
+        if selection is not None:
+            from cannery.recorder.selection import SelectiveWriter
+
+            selective = SelectiveWriter(writer, selection, [form.name for form in schema.functions])
+            host.moving = lambda: machine.moving() if selective.wants(machine.calling) else None
+            self.writer = selective
+        elif isinstance(writer, JournalWriter):
+            writer.share(schema.functions, machine.handlers, host.base, host.span)
         host.book = book
         host.tokens = wire.tokens
         host.payloads = self.payloads

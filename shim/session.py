@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
     names = [
         "ASCEND_RT_VISIBLE_DEVICES",
         *(f"CANNERY_{name}" for name in ("PRODUCT", "DEVICES", "SCHEDULE", "CLOCK", "BEHAVIOUR", "ACL_API")),
-        *(f"CANNERY_{name}" for name in ("TRACE", "FORCE", "RECORD", "PAYLOAD", "PAYLOAD_LIMIT", "SESSION")),
+        *(f"CANNERY_{name}" for name in ("TRACE", "FORCE", "RECORD", "PAYLOAD", "PAYLOAD_LIMIT", "CALLS", "SESSION")),
         *(f"CANNERY_{name}" for name in ("ENCODER", "VIRTUALISED")),
     ]
     found = {}

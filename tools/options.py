@@ -71,6 +71,26 @@ class Payload(Word):
         return str(policy)
 
 
+class Selection(Word):
+    """A set of calls to record, as every verb reads it; functions are looked up only when one is named."""
+
+    name = "set"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from cannery.tools.callset import CallSet, CallSetError, matching
+
+        try:
+            chosen = CallSet.parse(str(value))
+            if chosen.patterns:
+                from cannery.runtime.api import MODEL
+
+                matching(chosen.patterns, [function.name for function in MODEL.functions])
+        except CallSetError as error:
+            self.fail(str(error), param, ctx)
+        ranges = [f"{each.first}-{'' if each.last is None else each.last}/{each.step}" for each in chosen.ranges]
+        return ",".join([*(text.removesuffix("/1") for text in ranges), *chosen.patterns])
+
+
 class Product(Word):
     """A product line of the runtime's product table; the table is read only when the option is given."""
 

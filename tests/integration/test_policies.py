@@ -46,3 +46,37 @@ def test_a_policy_that_is_none_is_one_line(build: Build, run: Run, tmp_path: Pat
     assert line.startswith("cannery: payload policy 'half': 'half' is none of input, full, hash, none")
     assert line.endswith("; running without a trace")
     assert not (tmp_path / "t.cann").exists()
+
+
+def run_of(calls: str, build: Build, cannery: Run, trace: Path) -> str:
+    done = cannery("run", "--calls", calls, "--payload", "full", "-o", trace, "--", build("mixed.c"), "5")
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_the_first_calls_replay_and_the_program_goes_on(build: Build, cannery: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "t.cann"
+    assert "all calls that were asked for are recorded; the program goes on" in run_of("-59", build, cannery, trace)
+    replay = cannery("replay", trace)
+    assert (replay.returncode, "60 calls replayed, all the same" in replay.stdout) == (0, True)
+    with Bundle.open(trace) as bundle:
+        assert bundle.processes[0].header["calls"] == "0-59"
+
+
+def test_calls_of_some_functions_can_be_read_and_not_replayed(build: Build, cannery: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "t.cann"
+    run_of("aclrtMemcpyAsync", build, cannery, trace)
+    shown = cannery("show", trace, "--bare").stdout.splitlines()
+    assert len(shown) >= 20
+    assert all("aclrtMemcpyAsync(" in line for line in shown)
+    replay = cannery("replay", trace)
+    assert replay.returncode == 2
+    assert "were not recorded, and what follows depends on them" in replay.stderr
+
+
+def test_a_selection_that_is_none_is_one_line(build: Build, cannery: Run, run: Run, tmp_path: Path) -> None:
+    done = cannery("run", "--calls", "aclrtMemcpyAsink", "--", "true")
+    assert (done.returncode, "did you mean 'aclrtMemcpyAsync'?" in done.stderr) == (2, True)
+    done = run(build("mixed.c"), "1", env={"CANNERY_TRACE": str(tmp_path / "t.cann"), "CANNERY_CALLS": "1-x"})
+    assert done.returncode == 0
+    assert done.stderr.startswith("cannery: calls '1-x': expected numbers")

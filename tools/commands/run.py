@@ -26,6 +26,9 @@ _HANDED_ON: Final = "CANNERY_LAUNCH"  # "session:trace" of the run that started 
               " full,aclrtMemcpyAsync=hash,>1M=none. [default: input]")
 @click.option("--payload-limit", type=options.Size(), envvar="CANNERY_PAYLOAD_LIMIT", metavar="SIZE",
               help="Keep only the hash of anything longer, as in 64M.")
+@click.option("--calls", type=options.Selection(), envvar="CANNERY_CALLS", metavar="SET",
+              help="Record only these calls, by number or function, as in 0-9999 or aclrtMemcpy*. Such a trace can be"
+              " read, and replayed up to the first call that is missing. [default: all]")
 @click.option("--engine", type=options.OneOf("private", "inline", "host"), envvar="CANNERY_ENGINE",
               help="Where the engine's Python lives; change it only where 'private' cannot be loaded.")
 @click.option("--session", metavar="NAME", help="Join, or begin, the session of that name: its programs share devices"
