@@ -44,6 +44,7 @@ def replay_process(
             what_if=bool(changes),
             keep_going=keep_going,
             memory=memory,
+            redacted=header.get("redacted") is True,
         )
     except (SettingError, ValueError, TypeError, AttributeError) as error:
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
@@ -92,7 +93,7 @@ def _result(
         replay.compared.count,
         tuple(replay.compared.differences),
         explanation,
-        replay.port.unverified,
+        replay.port.unverified + replay.compared.unverified,
         replay.port.unknown_bytes,
         replay.supported_now,
         in_flight,

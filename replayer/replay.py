@@ -30,7 +30,7 @@ from cannery.recorder.records import (
 )
 from cannery.recorder.schema import Schema
 from cannery.recorder.stream import SKIPPED_TOPIC
-from cannery.replayer.compare import FUNCTION, Comparison, Stop
+from cannery.replayer.compare import FUNCTION, Comparison, Incomplete, Stop
 from cannery.replayer.identity import IdentityWire
 from cannery.replayer.opened import OpenCall, OpenCalls, Outcome
 from cannery.replayer.port import ReplayPort
@@ -41,7 +41,7 @@ from cannery.runtime.api import MODEL
 from cannery.runtime.machine import Machine, Wait
 from cannery.runtime.settings import Settings
 
-__all__ = ["Replay", "ReplayError", "Stop"]
+__all__ = ["Incomplete", "Replay", "ReplayError", "Stop"]
 
 _REMEMBERED: Final = 4096  # decoded argument lists per function
 _OTHER_VERSION: Final = "; replay with the version that recorded"
@@ -52,10 +52,6 @@ class ReplayError(Exception):
     """The trace cannot be replayed by this version; the text says why and what to do."""
 
 
-class Incomplete(Exception):  # noqa: N818 - an answer, not an error
-    """Calls are missing in the trace from here on; the text says which."""
-
-
 class Replay:
     """The replay of one process's stream.
 
@@ -63,6 +59,7 @@ class Replay:
     ``first_ordinal`` is where a forked process goes on numbering its objects.
     ``what_if`` replays under ``settings`` that are not the recorded ones: objects are then matched by identity
     instead of by number, and results differ without ending the replay. ``memory``: see :class:`ReplayPort`.
+    ``redacted``: strings of the trace stand for others of their length.
     """
 
     def __init__(
@@ -78,16 +75,18 @@ class Replay:
         what_if: bool = False,
         keep_going: bool = False,
         memory: int | None = None,
+        redacted: bool = False,
     ) -> None:
         self.schema = schema
         self.calls = 0
         self.supported_now: dict[str, int] = {}
         book = AddressBook(base, span)
         self._wire: Wire = IdentityWire(book, base) if what_if else Wire(book)
-        self.compared = Comparison(schema, self._wire, what_if or keep_going)
+        self.compared = Comparison(schema, self._wire, what_if or keep_going, redacted)
         self._exact = not what_if
         self._place = book.place
         self.port = ReplayPort(base, span, content, book.region, exact=not what_if, memory=memory)
+        self.compared.unknown_bytes = lambda: self.port.unknown_bytes
         self.machine = Machine(settings, self.port)
         self.machine.ordinal = first_ordinal
         self._start = start
@@ -102,7 +101,7 @@ class Replay:
 
         Raises:
             Stop: at the first difference, unless told to go on.
-        Incomplete: what follows depends on calls that were not recorded.
+        Incomplete: what follows depends on calls or bytes that the trace does not have.
             ReplayError: a record that this version cannot execute.
             WireError: a record whose values do not have their forms.
         """
