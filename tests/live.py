@@ -285,10 +285,12 @@ class Live:
 
     # Bundle
 
-    def save(self, path: Path, given: list[Record] | None = None) -> Path:
-        """Write ``given``, or what was recorded, as a bundle of one process that is gone."""
+    def save(self, path: Path, given: list[Record] | None = None, **more: Any) -> Path:
+        """Write ``given``, or what was recorded, as a process that is gone, into a new bundle or one of ours. ``more``
+        goes into its sheet."""
         session, schema = "a test", SCHEMA.pack()
-        os.close(create_bundle(str(path), session, schema, tool="test"))
+        if not path.exists():
+            os.close(create_bundle(str(path), session, schema, tool="test"))
         folder = join_bundle(
             str(path),
             session,
@@ -299,6 +301,7 @@ class Live:
             device_span=self.host.span,
             payload=self.host.policy,
             host={"pid": 0, "arguments": ["./app", "argument"]},
+            **more,
         )
         stops: list[str] = []
         writer = StreamWriter(folder.path, SCHEMA.functions, self.wire, stops.append)
