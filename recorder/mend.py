@@ -8,7 +8,7 @@ from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace
 from cannery.recorder.index import read_index
 from cannery.recorder.packing import pack
-from cannery.recorder.policy import PolicyError, parse_policy
+from cannery.recorder.policy import GIVEN_KINDS, PolicyError, parse_policy
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.schema import Schema
 from cannery.recorder.seal import rebuild_index
@@ -218,9 +218,9 @@ class StreamRepair:
         for record in self._stream.records(tolerant=True):
             for effect in getattr(record, "effects", ()):
                 payload = effect.payload
-                if payload is None or payload.digest is None or payload.digest in stored:
+                if payload is None or payload.digest is None or effect.kind == "model" or payload.digest in stored:
                     continue
-                kept = policy.stores(payload.size, effect.kind in ("read", "file"))
+                kept = policy.stores(payload.size, effect.kind in GIVEN_KINDS)
                 if kept and not policy.names_functions and (limit is None or payload.size <= limit):
                     found.append(getattr(record, "number", None))
                     break

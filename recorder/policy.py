@@ -16,6 +16,8 @@ HASHED: Final = 1
 SIZE_ONLY: Final = 2
 GIVEN: Final = {"input": STORED, "full": STORED, "hash": HASHED, "none": SIZE_ONLY}
 """By word: what is done with bytes that the program gives, or that a file has."""
+GIVEN_KINDS: Final = ("read", "file", "wrote", "saw")
+"""Effects whose bytes are given: by the program, a file, or a kernel model."""
 RESULT: Final = {"input": HASHED, "full": STORED, "hash": HASHED, "none": SIZE_ONLY}
 """By word: what is done with bytes that reach the host."""
 _EXAMPLE: Final = "full,aclrtMemcpyAsync=hash,>1M=none"

@@ -6,7 +6,6 @@ a key that is forgotten; what is noted about the host is left out, but for where
 
 import hashlib
 import os
-import struct
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +27,6 @@ from cannery.recorder.stream import REGION_TOPIC, SKIPPED_TOPIC, STOPPED_TOPIC
 KEPT_TOPICS: Final = (REGION_TOPIC, SKIPPED_TOPIC, STOPPED_TOPIC)
 """Notes without which a copy does not replay, or which say how the recording ended."""
 
-_SLOT: Final = struct.Struct("<II6QQ")
 _ADDRESSES: Final = 1 << 32  # a raw value from here up may be one
 
 
@@ -94,9 +92,8 @@ def _slots(stream: ProcessStream) -> bytes:
     """The calls that had not returned, without their arguments."""
     slots = bytearray(format.SLOTS * format.SLOT_SIZE)
     for call in stream.inflight():
-        if call.thread < format.SLOTS:
-            place = call.thread * format.SLOT_SIZE
-            _SLOT.pack_into(slots, place, call.function.number + 1, call.thread, *[0] * 6, call.time or 0)
+        place = (call.thread - 1) * format.SLOT_SIZE
+        slots[place : place + format.SLOT_SIZE] = call._replace(args=()).pack()
     return bytes(slots)
 
 
@@ -144,7 +141,9 @@ class Redactor:
 
     def _effect(self, effect: Effect) -> Effect:
         payload = effect.payload
-        if payload is None:
+        if effect.text:
+            effect = effect._replace(text=self._other(effect.text.encode()).decode())
+        if payload is None or effect.kind == "model":  # whose payload is the hash of a source file
             return effect
         digest = payload.digest
         if payload.content is not None:

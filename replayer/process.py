@@ -1,17 +1,23 @@
 """Replays the processes of a bundle: from the files to a :class:`Result` for each."""
 
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
 from cannery.recorder.format import TraceError
 from cannery.recorder.process import ProcessStream
+from cannery.recorder.records import Record
 from cannery.replayer.port import OutOfMemory
 from cannery.replayer.replay import Incomplete, Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
 
+if TYPE_CHECKING:
+    from cannery.runtime.models.load import Models
+
 _NO_MEMORY: Final = "no memory for the simulated devices"
+_TOLD: Final = 8192  # records between two reports of progress
 
 
 def replay_process(
@@ -19,10 +25,13 @@ def replay_process(
     stream: ProcessStream,
     changes: dict[str, Any] | None = None,
     keep_going: bool = False,
+    progress: Callable[[int], None] | None = None,
+    models: "Models | None" = None,
     memory: int | None = None,
 ) -> Result:
-    """Replay one process. ``changes`` are settings of a what-if replay, by field; ``memory`` is how many bytes of
-    device memory it may use, by default what the system has available.
+    """Replay one process. ``changes`` are settings of a what-if replay, by field, ``models`` kernel models to run
+    again; ``memory`` is how many bytes of device memory it may use, by default what the system has available.
+    ``progress`` is told, now and then, how many calls were replayed.
 
     Raises:
         ReplayError: it cannot be replayed; the text says why.
@@ -43,6 +52,7 @@ def replay_process(
             first_ordinal=header.get("first_ordinal", 0),
             what_if=bool(changes),
             keep_going=keep_going,
+            models=models,
             memory=memory,
             redacted=header.get("redacted") is True,
         )
@@ -50,11 +60,12 @@ def replay_process(
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
     except OSError as error:
         raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
-    in_flight = stream.inflight()
+    in_flight = stream.inflight(tolerant=True)
     complete = True
     damage: str | None = None
     try:
-        replay.run(stream.records())
+        records = stream.records()
+        replay.run(records if progress is None else _told(records, replay, progress))
         replay.finish(finished=not in_flight)
     except Stop:
         complete = False
@@ -67,12 +78,21 @@ def replay_process(
     except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         # Values of the right form that no program can pass, as in an altered trace: the machine does not expect them.
         damage = f"call #{replay.calls}: the machine cannot execute it ({error})"
+        if replay.port.unknown_bytes:
+            damage += "; it may follow from bytes that the trace does not have"
     except TraceError as error:
         damage = str(error)
     except OSError as error:
         raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
     lines = replay.unfinished.lines(replay.compared.printer, in_flight)
     return _result(bundle, stream, replay, tuple(lines), complete, damage)
+
+
+def _told(records: Iterator[Record], replay: Replay, progress: Callable[[int], None]) -> Iterator[Record]:
+    for place, record in enumerate(records):
+        if not place % _TOLD:
+            progress(replay.calls)
+        yield record
 
 
 def _result(
@@ -99,4 +119,6 @@ def _result(
         in_flight,
         complete,
         damage,
+        replay.port.rerun,
+        replay.port.not_rerun,
     )

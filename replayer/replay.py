@@ -9,7 +9,7 @@ arguments, and leaves everything else to :class:`Comparison` when the comparison
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.recorder.addresses import AddressBook
 from cannery.recorder.codec import Wire
@@ -41,6 +41,9 @@ from cannery.runtime.api import MODEL
 from cannery.runtime.machine import Machine, Wait
 from cannery.runtime.settings import Settings
 
+if TYPE_CHECKING:
+    from cannery.runtime.models.load import Models
+
 __all__ = ["Incomplete", "Replay", "ReplayError", "Stop"]
 
 _REMEMBERED: Final = 4096  # decoded argument lists per function
@@ -58,8 +61,8 @@ class Replay:
     ``schema``, ``base``, ``span`` and ``start`` are the recording's; ``content`` finds the bytes of a payload;
     ``first_ordinal`` is where a forked process goes on numbering its objects.
     ``what_if`` replays under ``settings`` that are not the recorded ones: objects are then matched by identity
-    instead of by number, and results differ without ending the replay. ``memory``: see :class:`ReplayPort`.
-    ``redacted``: strings of the trace stand for others of their length.
+    instead of by number, and results differ without ending the replay. ``models``: kernel models to run again.
+    ``memory``: see :class:`ReplayPort`. ``redacted``: strings of the trace stand for others of their length.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Replay:
         keep_going: bool = False,
         memory: int | None = None,
         redacted: bool = False,
+        models: "Models | None" = None,
     ) -> None:
         self.schema = schema
         self.calls = 0
@@ -85,7 +89,7 @@ class Replay:
         self.compared = Comparison(schema, self._wire, what_if or keep_going, redacted)
         self._exact = not what_if
         self._place = book.place
-        self.port = ReplayPort(base, span, content, book.region, exact=not what_if, memory=memory)
+        self.port = ReplayPort(base, span, content, book.region, exact=not what_if, memory=memory, models=models)
         self.compared.unknown_bytes = lambda: self.port.unknown_bytes
         self.machine = Machine(settings, self.port)
         self.machine.ordinal = first_ordinal

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 class Walk:
     """What would have happened. ``done``: numbers of records; ``signalled``: handles of events; ``notified``: how often
     a notify was recorded; ``taken``: by stream and notify, how many of these its waits had; ``values``: by address,
-    what value writes put there; ``blurred``: other tasks wrote to device memory."""
+    what value writes put there; ``blurred``: other tasks wrote to device memory; ``counts``: by counting notify, the
+    numbers that it had."""
 
-    __slots__ = ("_heads", "_known", "_lanes", "blurred", "done", "notified", "signalled", "taken", "values")
+    __slots__ = ("_heads", "_known", "_lanes", "blurred", "counts", "done", "notified", "signalled", "taken", "values")
 
     def __init__(self) -> None:
         self.done: set[int] = set()
@@ -23,9 +24,14 @@ class Walk:
         self.taken: dict[tuple[int, int], int] = {}
         self.values: dict[int, int] = {}
         self.blurred = False
+        self.counts: dict[int, list[int]] = {}
         self._known: set[int] = set()
         self._lanes: list[Iterator[Task]] = []
         self._heads: list[Task | None] = []
+
+    def counted(self, handle: int, now: int) -> list[int]:
+        """The numbers that a counting notify had, which has the number ``now`` before the walk."""
+        return self.counts.setdefault(handle, [now])
 
     def visit(self, stream: "Stream") -> None:
         """What is queued on that stream may happen too."""

@@ -31,6 +31,7 @@ from cannery.recorder.format import DamagedTrace, TraceError
 from cannery.recorder.jsonl import dump_lines, load_lines
 from cannery.recorder.pack import HEADER_SIZE, frame_header
 from cannery.recorder.packing import UNPACK_ERRORS, pack, unpack, unpacker
+from cannery.recorder.process import InFlight
 from cannery.recorder.rows import RowMaker
 from cannery.recorder.schema import Schema, schema_digest
 from cannery.recorder.seal import finish
@@ -79,8 +80,7 @@ def small(live: Live, path: Path) -> Files:
     (path / format.BUNDLE).write_bytes(pack_sheet(sheet | {"schema": schema_digest(schema.pack())}))
     journal = b"".join(map(pack, [(format.WINDOW, 1, 0, 0), *rows]))
     (path / "p0001" / "000001.journal").write_bytes(journal + bytes(format.WINDOW_RESERVE))
-    slots = bytearray(4 * format.SLOT_SIZE)
-    struct.pack_into("<II6QQ", slots, format.SLOT_SIZE, 1, 1, 5, 6, 0, 0, 0, 0, 0)
+    slots = InFlight(1, schema.functions[0], (5, 6)).pack().ljust(format.SLOTS * format.SLOT_SIZE, b"\0")
     (path / "p0001" / format.INFLIGHT).write_bytes(slots)
     return load(path)
 

@@ -6,7 +6,6 @@ are made anew when the format, the function table or a rule of the machine chang
 
 import json
 import shutil
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.compression import compress
 from cannery.recorder.jsonl import dump_lines
-from cannery.recorder.process import ProcessStream
+from cannery.recorder.process import InFlight, ProcessStream
 from cannery.recorder.records import Call, Enter, Note, Record
 from cannery.recorder.redact import redact
 from cannery.recorder.seal import finish
@@ -82,9 +81,8 @@ def _running(records: list[Record]) -> int:
 
 
 def _slot(folder: Path, function: str) -> None:
-    slots = bytearray(2 * format.SLOT_SIZE)
-    struct.pack_into("<II6QQ", slots, format.SLOT_SIZE, SCHEMA[function].number + 1, 1, 1, 2, 0, 0, 0, 0, 0)
-    (folder / format.INFLIGHT).write_bytes(slots)
+    slots = InFlight(1, SCHEMA[function], (1, 2)).pack()
+    (folder / format.INFLIGHT).write_bytes(slots.ljust(format.SLOTS * format.SLOT_SIZE, b"\0"))
 
 
 def shrink(path: Path) -> None:
@@ -98,7 +96,8 @@ def shrink(path: Path) -> None:
         host = {"pid": 1, "born": 0, "arguments": ["./app"]}
         (folder / format.PROCESS).write_bytes(pack_sheet(sheet | {"host": host}))
         slots = folder / format.INFLIGHT
-        slots.write_bytes(slots.read_bytes()[: 2 * format.SLOT_SIZE])
+        if not any(slots.read_bytes()):
+            slots.unlink()
         for journal in folder.glob("*.journal"):
             journal.write_bytes(journal.read_bytes().rstrip(b"\0") + bytes(_SHOWN))
 

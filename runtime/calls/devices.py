@@ -16,6 +16,15 @@ from cannery.runtime.errors import (
     unsupported,
 )
 from cannery.runtime.objects import Device, Thread
+from cannery.runtime.state_callbacks import (
+    CREATE_POST,
+    DESTROY_PRE,
+    RESET_POST,
+    RESET_PRE,
+    SET_POST,
+    SET_PRE,
+    tell,
+)
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -49,34 +58,59 @@ def device_named(machine: "Machine", user: int) -> Device:
 
 
 @call("aclrtSetDevice")
-def set_device(machine: "Machine", thread: Thread, device_id: int) -> int:
+def set_device(machine: "Machine", thread: Thread, device_id: int) -> Any:
     machine.hold()
-    lifecycle.select(machine, thread, device_named(machine, device_id))
-    return 0
+    device = device_named(machine, device_id)
+    opens = device.primary is None
+
+    def select() -> Any:
+        context = lifecycle.select(machine, thread, device)
+        invokes = machine.told.of_streams([context.default] if opens else (), CREATE_POST)
+        return tell(machine, thread, "aclrtSetDevice", invokes + machine.told.of_device(device, SET_POST), int)
+
+    return tell(machine, thread, "aclrtSetDevice", machine.told.of_device(device, SET_PRE) if opens else [], select)
 
 
 @call("aclrtResetDevice")
-def reset_device(machine: "Machine", thread: Thread, device_id: int) -> int:
+def reset_device(machine: "Machine", thread: Thread, device_id: int) -> Any:
     machine.hold()
     device = device_named(machine, device_id)
     if not device.selected:
         raise _released(device_id)
     if device.selected == 1:
-        lifecycle.release(machine, thread, device)
-    else:
-        device.selected -= 1
+        return _release(machine, thread, "aclrtResetDevice", device)
+    device.selected -= 1
     return 0
 
 
 @call("aclrtResetDeviceForce")
-def reset_device_force(machine: "Machine", thread: Thread, device_id: int) -> int:
+def reset_device_force(machine: "Machine", thread: Thread, device_id: int) -> Any:
     """Releases at once, whatever the count is."""
     machine.hold()
     device = device_named(machine, device_id)
     if not device.selected:
         raise _released(device_id)
-    lifecycle.release(machine, thread, device)
-    return 0
+    return _release(machine, thread, "aclrtResetDeviceForce", device)
+
+
+def _release(machine: "Machine", thread: Thread, call: str, device: Device) -> Any:
+    """Raises Again: see :func:`lifecycle.join`."""
+    context = device.primary
+    assert context is not None, "selected"
+    lifecycle.join(machine, thread, context)
+    told = machine.told
+    default, *others = context.streams.values()
+
+    def release() -> Any:
+        if device.primary is context:  # else a function of the program did it meanwhile
+            lifecycle.release(machine, thread, device)
+        return tell(machine, thread, call, told.of_device(device, RESET_POST), int)
+
+    invokes = [
+        *told.of_streams([default], DESTROY_PRE), *told.of_device(device, RESET_PRE),
+        *told.of_streams(others, DESTROY_PRE),
+    ]  # fmt: skip
+    return tell(machine, thread, call, invokes, release)
 
 
 def _released(device_id: int) -> Refused:
