@@ -1,5 +1,6 @@
 """Opens a bundle to read it, as untrusted input (sections 2, 3 and 11 of the format)."""
 
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -11,6 +12,7 @@ from cannery.recorder.process import ProcessStream, read_optional_sheet, read_sh
 from cannery.recorder.records import Payload
 from cannery.recorder.schema import FunctionForm, Schema, expand, schema_digest
 
+_FRAMES: Final = 8  # calls inside one another for each array in an array, at most
 _NO_SCHEMA: Final = "the function table is not the one that the bundle was made with"
 
 
@@ -41,6 +43,8 @@ class Bundle:
         FutureVersion: a newer Cannery made it.
         DamagedTrace: its ``bundle`` or ``schema`` cannot be read, or a process's sheet.
         """
+        # Values are taken apart by functions that call themselves; a hostile one is nested as deep as msgpack reads.
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES * format.MAX_DEPTH))
         path = Path(path)
         try:
             folder = Folder(str(path))

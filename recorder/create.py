@@ -38,7 +38,7 @@ def create_bundle(path: str, session: str, schema: bytes, *, force: bool = False
             os.close(lock)
             raise
     except BaseException:
-        _remove(unfinished)
+        remove_bundle(unfinished)
         raise
     return lock
 
@@ -75,7 +75,7 @@ def _name_bundle(unfinished: str, path: str, force: bool) -> None:
     except OSError:
         os.rename(old, path)
         raise
-    _remove(old)
+    remove_bundle(old)
 
 
 def _check_replaceable(path: str) -> None:
@@ -87,7 +87,7 @@ def _check_replaceable(path: str) -> None:
     except TraceError as error:
         raise BundleExists(f"{error}; it is not replaced") from None
     for folder, name, is_folder in _entries(path):
-        base = name.removesuffix(format.UNFINISHED)
+        base = name.removesuffix(format.UNFINISHED).removesuffix(format.LOST)
         top = folder == path
         known = (
             format.process_ordinal(name) is not None
@@ -133,7 +133,7 @@ def _entries(path: str) -> list[tuple[str, str, bool]]:
     return found
 
 
-def _remove(path: str) -> None:
+def remove_bundle(path: str) -> None:
     """Remove a folder of ours: what :func:`_check_replaceable` accepted, or what was not finished."""
     entries = _entries(path)
     for folder, name, is_folder in entries:

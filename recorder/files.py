@@ -2,12 +2,14 @@
 sizes checked before anything is read."""
 
 import contextlib
+import errno
 import os
 import stat
+import sys
 from types import TracebackType
 from typing import Final, Self
 
-from cannery.recorder.format import UNFINISHED, DamagedTrace
+from cannery.recorder.format import LOST, UNFINISHED, DamagedTrace
 
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -99,6 +101,24 @@ class Folder:
         finally:
             os.close(descriptor)
         os.rename(unfinished, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
+    def keep_aside(self, name: str, other: str) -> None:
+        """Give a file a second name, from which it can be had when the first is replaced; what has that name goes.
+
+        Raises:
+            OSError: it cannot be done. Where the file system has no links, the file is copied.
+        """
+        self.remove(other)
+        try:
+            os.link(name, other, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
+                raise
+            self.replace(other, self.read(name, sys.maxsize))
+
+    def set_aside(self, name: str) -> None:
+        """Give a file its name with ``.lost``; what has that name goes. Raises OSError."""
+        os.rename(name, name + LOST, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def remove(self, name: str) -> None:
         """Remove a file, if there is one. Raises OSError."""

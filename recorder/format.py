@@ -19,6 +19,7 @@ INDEX: Final = "index"
 JOURNAL: Final = ".journal"
 CHUNK: Final = ".chunk"
 UNFINISHED: Final = ".new"
+LOST: Final = ".lost"  # what a repair replaced, kept aside
 
 # Kinds of record that are not calls (section 5)
 WINDOW: Final = -1
@@ -34,6 +35,7 @@ INVOKE: Final = -10
 RETURNED: Final = -11
 ERRAND: Final = -12
 SIGNAL: Final = -13
+SKIPPED: Final = -14
 OPTIONAL: Final = -64  # kinds from here down may be skipped
 NOTE: Final = -64
 REGION: Final = -65
@@ -112,6 +114,8 @@ MAX_RECORD: Final = 16 << 20
 MAX_WINDOW: Final = MAX_RECORD + (1 << 20)
 MAX_EFFECTS: Final = 1024
 MAX_ELEMENTS: Final = 65535
+MAX_DEPTH: Final = 1024  # of arrays in arrays: the stack of the msgpack reader
+MAX_TIME: Final = 1 << 61  # nanoseconds, before and after the beginning of a stream
 MAX_SHEET: Final = 1 << 20
 MAX_INDEX: Final = 64 << 20
 MAX_INDEXED_PAYLOADS: Final = 1_000_000

@@ -15,8 +15,9 @@ from typing import Any, Final, TypeAlias
 
 from xxhash import xxh3_128, xxh3_128_digest
 
-from cannery.recorder.format import PAGE, POLICIES, SHORT
+from cannery.recorder.format import PAGE, SHORT
 from cannery.recorder.pack import HEADER_SIZE, frame_header
+from cannery.recorder.policy import GIVEN, NOTHING, RESULT, SIZE_ONLY, STORED, PayloadPolicy, parse_policy
 from cannery.recorder.window import check_file_size, raise_descriptor, reason
 
 WirePayload: TypeAlias = bytes | tuple[int, bytes | None]
@@ -30,23 +31,19 @@ _RESULT_CHUNK: Final = 1 << 20
 _ALLOCATED: Final = 1 << 20  # content from here up is allocated before it is written, which makes that a third cheaper
 _REMEMBERED: Final = 1 << 20  # digests kept to find duplicates; beyond that all are forgotten
 
-_STORED: Final = 0
-_HASHED: Final = 1
-_SIZE_ONLY: Final = 2
-_GIVEN: Final = {"input": _STORED, "full": _STORED, "hash": _HASHED, "none": _SIZE_ONLY}
-_RESULT: Final = {"input": _HASHED, "full": _STORED, "hash": _HASHED, "none": _SIZE_ONLY}
-
 
 class PayloadStore:
     """The pack of one process.
 
-    ``policy`` is one of input, full, hash, none; longer content than ``limit`` bytes is hashed and not stored. What
-    crosses from the program to the device or is read from a file is *given*; what reaches the host is a result.
+    ``policy`` is what :mod:`cannery.recorder.policy` reads; longer content than ``limit`` bytes is hashed, not stored.
+    What crosses from the program to the device or is read from a file is *given*; what reaches the host is a result.
+    Where it matters, :meth:`serve` says for which function bytes pass.
     ``on_stop`` is called once, with a reason, when the pack cannot be written; content is only hashed from then on.
     Not to be entered by two threads at a time.
     """
 
     __slots__ = (
+        "_by_size",
         "_descriptor",
         "_end",
         "_given",
@@ -57,18 +54,22 @@ class PayloadStore:
         "_limit",
         "_on_stop",
         "_path",
+        "_present",
         "_result",
+        "_served",
         "_short_content",
+        "policy",
         "stopped",
     )
 
     def __init__(self, path: str, policy: str, limit: int | None, on_stop: Callable[[str], None]) -> None:
-        if policy not in POLICIES:
-            raise ValueError(f"payload policy {policy!r}: expected one of {', '.join(POLICIES)}")
+        """Raises PolicyError."""
         self._path = path
-        self._given = _GIVEN[policy]
-        self._result = _RESULT[policy]
-        self._short_content = policy in ("input", "full")
+        self.policy = parse_policy(policy)
+        self._present = self.policy.of(None)
+        self._served: dict[str | None, PayloadPolicy] = {}
+        self._by_size = bool(self._present.rules)
+        self._use(self._present.word)
         self._limit = limit
         self._on_stop = on_stop
         self._descriptor = -1
@@ -79,16 +80,27 @@ class PayloadStore:
         self._hasher = xxh3_128()
         self.stopped = False
 
+    def serve(self, function: str | None) -> None:
+        """From now on bytes pass for that function; empty: for none; None: for a call that is not recorded."""
+        present = self._served.get(function)
+        if present is None:
+            present = self._served[function] = NOTHING if function is None else self.policy.of(function)
+        self._present = present
+        self._by_size = bool(present.rules)
+        self._use(present.word)
+
     def keep(self, view: "memoryview | bytes", given: bool) -> WirePayload:
         """Content that is already in memory."""
         size = len(view)
+        if self._by_size:
+            self._use(self._present.word_for(size))
         treatment = self._given if given else self._result
-        if treatment == _SIZE_ONLY:
+        if treatment == SIZE_ONLY:
             return size, None
         if size <= SHORT and self._short_content:
             return bytes(view)
         digest = xxh3_128_digest(view)
-        if treatment == _STORED and digest not in self._known and self._may_store(size):
+        if treatment == STORED and digest not in self._known and self._may_store(size):
             self._store(view, digest)
         return size, digest
 
@@ -99,10 +111,12 @@ class PayloadStore:
         them. Offsets and sizes cover it once, in order. None: ``copy`` failed, and nothing was kept.
         """
         size = len(view)
+        if self._by_size:
+            self._use(self._present.word_for(size))
         treatment = self._given if given else self._result
-        if treatment == _SIZE_ONLY or size <= CHUNK:
+        if treatment == SIZE_ONLY or size <= CHUNK:
             return self.keep(view, given) if copy(0, size) else None
-        if treatment == _STORED and self._may_store(size):
+        if treatment == STORED and self._may_store(size):
             return self._pass_and_store(view, copy)
         hasher = self._hasher
         hasher.reset()
@@ -120,6 +134,11 @@ class PayloadStore:
         if self._descriptor >= 0 and self._is_ours():
             os.close(self._descriptor)
         self._descriptor = -1
+
+    def _use(self, word: str) -> None:
+        """What is done with the content that passes next."""
+        self._given, self._result = GIVEN[word], RESULT[word]
+        self._short_content = word in ("input", "full")
 
     def _pass_and_store(self, view: memoryview, copy: CopyChunk) -> WirePayload | None:
         size = len(view)

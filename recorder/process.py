@@ -19,7 +19,8 @@ from cannery.recorder.sheet import unpack_sheet
 from cannery.recorder.stream import Head, layouts_of, read_head, read_window
 
 _SLOT: Final = struct.Struct("<II6QQ")
-_HEADER_KEYS: Final = {"settings": dict, "start": int, "device_base": int, "device_span": int, "payload": str}
+_HEADER_KEYS: Final = {"settings": dict, "payload": str}
+_HEADER_NUMBERS: Final = ("start", "device_base", "device_span", "first_ordinal")
 
 
 class Counts(NamedTuple):
@@ -60,6 +61,10 @@ class ProcessStream:
         for key, kind in _HEADER_KEYS.items():
             if not isinstance(header.get(key), kind):
                 raise DamagedTrace(folder.label + format.PROCESS, 0, f"it has no {key}")
+        for key in _HEADER_NUMBERS:
+            number = header.get(key, 0 if key == "first_ordinal" else None)
+            if number.__class__ is not int or not 0 <= number < format.MAX_TIME:
+                raise DamagedTrace(folder.label + format.PROCESS, 0, f"{key} is {number!r}")
         self.ordinal = ordinal
         self.header = header
         self.schema = schema
@@ -277,7 +282,11 @@ class ProcessStream:
             path = self._folder.label + format.window_name(number, format.JOURNAL if is_journal else format.CHUNK)
             try:
                 if expected is not None and number != expected.window:
-                    raise self._missing(expected.window)
+                    gap = self._missing(expected.window)
+                    if not tolerant:
+                        raise gap
+                    self._add_problem(gap)
+                    expected = None
                 content, journal = self._load(number)
                 head = read_head(content, path, journal=journal)
                 if head is None:

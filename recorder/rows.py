@@ -25,7 +25,7 @@ from cannery.recorder.records import (
     ThreadEnd,
 )
 from cannery.recorder.schema import Schema
-from cannery.recorder.stream import REGION_TOPIC, STOPPED_TOPIC
+from cannery.recorder.stream import REGION_TOPIC, SKIPPED_TOPIC, STOPPED_TOPIC
 
 _CODES: Final = {kind: code for code, kind in EFFECT_KINDS.items()}
 
@@ -56,6 +56,8 @@ class RowMaker:
             yield (format.REGION, *record.value)
         elif record.topic == STOPPED_TOPIC:
             yield (format.STOPPED, record.value)
+        elif record.topic == SKIPPED_TOPIC:
+            yield (format.SKIPPED, record.value)
         else:
             yield (format.NOTE, record.topic, record.value)
 

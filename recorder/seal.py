@@ -17,7 +17,7 @@ from cannery.recorder.chunk import Summary, failing_functions, pack_chunk, read_
 from cannery.recorder.claim import lives
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace, TraceError
-from cannery.recorder.index import Index, pack_payloads, write_index
+from cannery.recorder.index import Index, pack_payloads, read_index, write_index
 from cannery.recorder.pack import Pack
 from cannery.recorder.process import read_sheet
 from cannery.recorder.schema import Schema
@@ -49,7 +49,7 @@ class Sealer:
     def seal_full_windows(self) -> int:
         """Seal, in every stream, the windows below the highest, which nobody writes any more. Return how many."""
         with Folder(str(self._path)) as bundle:
-            return sum(self._seal_full(folder) for folder in _process_folders(bundle))
+            return sum(self._seal_full(folder) for folder in process_folders(bundle))
 
     def finish(self) -> Sealed:
         """Seal everything of the processes that ended, and index their streams.
@@ -60,10 +60,10 @@ class Sealer:
         windows = 0
         still_open = []
         with Folder(str(self._path)) as bundle:
-            for folder in _process_folders(bundle):
+            for folder in process_folders(bundle):
                 if folder.size(format.PROCESS) is None:
                     continue  # it died before its first record, or is about to begin
-                if _is_alive(folder):
+                if is_alive(folder):
                     windows += self._seal_full(folder)
                     still_open.append(format.process_ordinal(folder.label.rstrip("/")) or 0)
                 else:
@@ -71,16 +71,16 @@ class Sealer:
         return Sealed(windows, tuple(still_open), tuple(self.problems))
 
     def _seal_full(self, folder: Folder) -> int:
-        with _locked(folder) as mine:
-            return sum(self._seal(folder, number) for number in _journals(folder)[:-1]) if mine else 0
+        with locked(folder) as mine:
+            return sum(self._seal(folder, number) for number in journals(folder)[:-1]) if mine else 0
 
     def _finish(self, folder: Folder) -> int:
-        with _locked(folder) as mine:
+        with locked(folder) as mine:
             if not mine:
                 return 0
-            windows = sum(self._seal(folder, number) for number in _journals(folder))
-            if not _journals(folder):
-                _write_index(folder)
+            windows = sum(self._seal(folder, number) for number in journals(folder))
+            if not journals(folder):
+                rebuild_index(folder)
             for name in folder.names():
                 if name.endswith(format.UNFINISHED):
                     folder.remove(name)
@@ -129,7 +129,7 @@ def note_end(path: str | Path, pid: int, wait_status: int) -> None:
     with Folder(str(path)) as bundle:
         bundle.replace(format.END, sheet)
         last = None
-        for folder in _process_folders(bundle):
+        for folder in process_folders(bundle):
             with contextlib.suppress(TraceError, OSError):
                 host = read_sheet(folder, format.PROCESS).get("host")
                 if isinstance(host, dict) and host.get("pid") == pid:
@@ -139,20 +139,20 @@ def note_end(path: str | Path, pid: int, wait_status: int) -> None:
                 folder.replace(format.END, sheet)
 
 
-def _process_folders(bundle: Folder) -> Iterator[Folder]:
+def process_folders(bundle: Folder) -> Iterator[Folder]:
     for name in bundle.names():
         if format.process_ordinal(name) is not None:
             with contextlib.suppress(NotADirectoryError), bundle.folder(name) as folder:
                 yield folder
 
 
-def _journals(folder: Folder) -> list[int]:
+def journals(folder: Folder) -> list[int]:
     """Numbers of the windows that are not sealed, ascending."""
     numbers = (format.window_number(name, format.JOURNAL) for name in folder.names())
     return sorted(number for number in numbers if number is not None)
 
 
-def _is_alive(folder: Folder) -> bool:
+def is_alive(folder: Folder) -> bool:
     """Whether the process may still write."""
     try:
         descriptor = folder.open(format.PROCESS)
@@ -167,7 +167,7 @@ def _is_alive(folder: Folder) -> bool:
 
 
 @contextlib.contextmanager
-def _locked(folder: Folder) -> Iterator[bool]:
+def locked(folder: Folder) -> Iterator[bool]:
     """Hold the folder against other sealers. False: another one is at it, and will do the work."""
     try:
         fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -183,13 +183,27 @@ def _locked(folder: Folder) -> Iterator[bool]:
         fcntl.flock(folder.descriptor, fcntl.LOCK_UN)
 
 
-def _write_index(folder: Folder) -> None:
+def rebuild_index(folder: Folder) -> bool:
+    """Write the index of a stream, unless there is one that says the same. False: that, or none can be made of what is
+    damaged.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     chunks: dict[int, tuple[Summary, int]] = {}
-    for name in folder.names():
-        number = format.window_number(name, format.CHUNK)
-        if number is not None:
-            chunks[number] = read_summary(folder, name), folder.size(name) or 0
-    pack = Pack(folder)
+    try:
+        for name in folder.names():
+            number = format.window_number(name, format.CHUNK)
+            if number is not None:
+                chunks[number] = read_summary(folder, name), folder.size(name) or 0
+        pack = Pack(folder)
+    except (DamagedTrace, FileNotFoundError):
+        return False
     pack.close()
-    if pack.damage is None:
-        write_index(folder, Index(dict(sorted(chunks.items())), pack_payloads(pack.stored), pack.end))
+    if pack.damage is not None:
+        return False
+    index = Index(dict(sorted(chunks.items())), pack_payloads(pack.stored), pack.end)
+    if read_index(folder) == index:
+        return False
+    write_index(folder, index)
+    return True

@@ -4,7 +4,7 @@ from collections.abc import Generator, Sequence
 from typing import Any, Final, NamedTuple
 
 from cannery.recorder import format
-from cannery.recorder.format import EFFECT_KINDS, DamagedTrace
+from cannery.recorder.format import EFFECT_KINDS, MAX_TIME, DamagedTrace
 from cannery.recorder.packing import UNPACK_ERRORS, Malformed, damage_text, unpacker
 from cannery.recorder.records import (
     Call,
@@ -26,8 +26,11 @@ from cannery.recorder.schema import Schema
 
 REGION_TOPIC: Final = "region"
 STOPPED_TOPIC: Final = "stopped"
-RESERVED_TOPICS: Final = (REGION_TOPIC, STOPPED_TOPIC)
-"""Topics of the notes that stand for REGION and STOPPED records: no other note may use them."""
+SKIPPED_TOPIC: Final = "skipped"
+RESERVED_TOPICS: Final = (REGION_TOPIC, STOPPED_TOPIC, SKIPPED_TOPIC)
+"""Topics of the notes that stand for REGION, STOPPED and SKIPPED records: no other note may use them."""
+
+_NO_TIME: Final = "a time that no clock shows"
 
 _as: Final = tuple.__new__  # makes a NamedTuple of a tuple in a third of the time that its own constructor takes
 
@@ -114,6 +117,8 @@ def read_window(
                 if thread.__class__ is not int or elapsed.__class__ is not int:
                     raise Malformed(f"no call of {name}")
                 time += elapsed
+                if not -MAX_TIME < time < MAX_TIME:
+                    raise Malformed(_NO_TIME)
                 effects = tuple(map(read_effect, values[outs_end:])) if len(values) > outs_end else ()
                 if ahead:
                     effects, ahead = ahead + effects, ()
@@ -123,7 +128,7 @@ def read_window(
             elif kind in (format.ENTER, format.UNSUPPORTED):
                 _, function, thread, elapsed = _numbers(row[:4])
                 name, ins_end, _, blank = layouts[_below(function, count)]
-                time += elapsed
+                time = _later(time, elapsed)
                 if kind == format.ENTER:
                     if len(row) < ins_end:
                         raise Malformed(f"no entry of a call of {name}")
@@ -142,7 +147,7 @@ def read_window(
                     raise Malformed(f"no end of a wait in {name}")
                 yield Exit(call, thread, name, row[4], row[5:])
             elif kind == format.PACE:
-                time += _numbers(row[:2])[1]
+                time = _later(time, _numbers(row[:2])[1])
                 effects, ahead = ahead + tuple(map(read_effect, row[2:])), ()
                 yield Pace(time, effects)
             elif kind == format.SIGNAL:
@@ -151,25 +156,31 @@ def read_window(
                 yield Signal(time, effects)
             elif kind == format.EXPIRE:
                 _, thread, elapsed = _numbers(row[:3])
-                time += elapsed
+                time = _later(time, elapsed)
                 effects, ahead = ahead + tuple(map(read_effect, row[3:])), ()
                 yield Expire(thread, time, effects)
             elif kind == format.INVOKE:
                 yield _invoke(row)
             elif kind == format.RETURNED:
                 _, call, thread, elapsed = _numbers(row[:4])
-                time += elapsed
+                time = _later(time, elapsed)
                 effects, ahead = ahead + tuple(map(read_effect, row[5:])), ()
                 yield Returned(call, thread, time, row[4], effects)
             elif kind == format.ERRAND:
                 _, worker, elapsed = _numbers(row[:3])
-                time += elapsed
+                time = _later(time, elapsed)
                 effects, ahead = ahead + tuple(map(read_effect, row[4:])), ()
                 yield Errand(worker, time, row[3], effects)
             elif kind == format.THREAD_END:
                 _, thread, elapsed = _numbers(row)
-                time += elapsed
+                time = _later(time, elapsed)
                 yield ThreadEnd(thread, time)
+            elif kind == format.SKIPPED:
+                _, skipped = _numbers(row)
+                if skipped < 1:
+                    raise Malformed("no SKIPPED record")
+                yield Note(SKIPPED_TOPIC, skipped)
+                number += skipped
             elif kind == format.EFFECTS:
                 ahead += tuple(map(read_effect, row[1:]))
             elif (note := _note(row)) is not None:
@@ -260,7 +271,7 @@ def _head(row: Any) -> Head:
     if row.__class__ is not tuple or row[:1] != (format.WINDOW,):
         raise Malformed("the window does not begin with its WINDOW record")
     _, window, call, time = _numbers(row)
-    if window < 1 or call < 0:
+    if window < 1 or call < 0 or not -MAX_TIME < time < MAX_TIME:
         raise Malformed("no WINDOW record")
     return Head(window, call, time)
 
@@ -301,6 +312,13 @@ def _numbers(row: Any) -> Any:
         if value.__class__ is not int:
             raise Malformed(f"{value!r} where a whole number belongs")
     return row
+
+
+def _later(time: int, elapsed: int) -> int:
+    time += elapsed
+    if not -MAX_TIME < time < MAX_TIME:
+        raise Malformed(_NO_TIME)
+    return time
 
 
 def _text(value: Any) -> str:

@@ -176,6 +176,11 @@ class StreamWriter:
         """Something about the host that no result depends on."""
         self._step([format.NOTE, topic, value], (), self.time)
 
+    def skip(self, calls: int) -> None:
+        """That many calls come next that are not recorded."""
+        self._step([format.SKIPPED, calls], (), self.time)
+        self.calls += calls
+
     # End
 
     def stop(self, reason: str) -> None:
@@ -219,10 +224,19 @@ class StreamWriter:
                 self.append(self.pack((format.REGION, *region)))
             book.fresh.clear()
         book.settle()
+        if len(effects) <= format.MAX_EFFECTS:
+            self.append(self.pack((*row, *effects)))
+            return
+        parts = []
         while len(effects) > format.MAX_EFFECTS:
-            self.append(self.pack((format.EFFECTS, *effects[: format.MAX_EFFECTS])))
+            parts.append(self.pack((format.EFFECTS, *effects[: format.MAX_EFFECTS])))
             effects = effects[format.MAX_EFFECTS :]
-        self.append(self.pack((*row, *effects)))
+        parts.append(self.pack((*row, *effects)))
+        size = sum(map(len, parts))
+        if self.position + size > self.room and self.stopped is None and size <= format.MAX_RECORD:
+            self._roll(size)  # a reader that begins with a window finds all of a step in it
+        for part in parts:
+            self.append(part)
 
     def _step(self, row: Sequence[Any], effects: Effects, now: int) -> None:
         if self.stopped is not None:

@@ -7,6 +7,7 @@ recording has and the machine does not ask for, or the other way round, is a dif
 
 import mmap
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import xxhash
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _MAP_NORESERVE: Final = 0x4000
 PAGE: Final = 4096
+_BLOCK: Final = 2 << 20  # unit in which use of device memory is counted
 
 
 class EffectDifference(NamedTuple):
@@ -34,22 +36,75 @@ class EffectDifference(NamedTuple):
     actual: str
 
 
+class OutOfMemory(Exception):  # noqa: N818 - a bound, not a defect
+    """The trace makes the machine use more device memory than may be; the text says how much."""
+
+
+class Budget:
+    """How many bytes of device memory, of all devices, a replay may use: a few bytes of trace can ask for all of it."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.left = size
+
+    def take(self, size: int) -> None:
+        """Raises OutOfMemory."""
+        self.left -= size
+        if self.left < 0:
+            raise OutOfMemory(f"it uses more device memory than the {self.size >> 20} MiB that this machine has left")
+
+
+def available() -> int:
+    """Bytes of memory that the system can give away; a great many where it does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    except (OSError, ValueError, IndexError):
+        pass
+    return 1 << 62
+
+
+class _View:
+    """The bytes of a store. A block of them counts against the budget from when it is first looked at."""
+
+    def __init__(self, content: memoryview, budget: Budget) -> None:
+        self._content = content
+        self._budget = budget
+        self._used: set[int] = set()
+
+    def __getitem__(self, part: slice) -> memoryview:
+        first, last = part.start // _BLOCK, (part.stop - 1) // _BLOCK
+        if first not in self._used or first != last:
+            fresh = [block for block in range(first, last + 1) if block not in self._used]
+            self._budget.take(len(fresh) * _BLOCK)
+            self._used.update(fresh)
+        return self._content[part]
+
+    def forget(self, first: int, last: int) -> None:
+        """The whole blocks of that range of bytes were given back to the system."""
+        gone = self._used.intersection(range(-(-first // _BLOCK), last // _BLOCK))
+        self._used -= gone
+        self._budget.take(-len(gone) * _BLOCK)
+
+
 class ReplayStore:
     """The bytes of one device: anonymous memory, so that pages cost nothing until the machine writes them."""
 
-    def __init__(self, span: int) -> None:
+    def __init__(self, span: int, budget: Budget) -> None:
         self._map = mmap.mmap(-1, span, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
-        self.view = memoryview(self._map)
+        self.view = _View(memoryview(self._map), budget)
 
     def discard(self, offset: int, size: int) -> None:
         """Make the range read as zero; whole pages go back to the system."""
         first, last = -(-offset // PAGE) * PAGE, (offset + size) // PAGE * PAGE
         if first >= last:
-            self.view[offset : offset + size] = bytes(size)
+            self.view[offset : offset + size][:] = bytes(size)
             return
-        self.view[offset:first] = bytes(first - offset)
-        self.view[last : offset + size] = bytes(offset + size - last)
+        self.view[offset:first][:] = bytes(first - offset)
+        self.view[last : offset + size][:] = bytes(offset + size - last)
         self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
+        self.view.forget(first, last)
 
 
 class ReplayPort:
@@ -58,6 +113,7 @@ class ReplayPort:
     ``base`` and ``span`` are the device address range of the recording. ``content`` finds stored bytes by digest and
     ``region`` the raw address of a host region. ``exact`` is False in a what-if replay: then a request without a
     recorded effect gets a plausible answer. With ``models``, what kernels wrote is computed again and compared.
+    ``memory``: bytes of device memory that may be used, by default what the system has available.
     """
 
     def __init__(
@@ -67,6 +123,7 @@ class ReplayPort:
         content: Callable[[Payload], bytes | None],
         region: Callable[[int], int],
         exact: bool = True,
+        memory: int | None = None,
         models: "Models | None" = None,
     ) -> None:
         self.base = base
@@ -82,7 +139,8 @@ class ReplayPort:
         self._content = content
         self._region = region
         self._exact = exact
-        self.exchange = ReplayExchange(self, ReplayStore)
+        self._budget = Budget(available() if memory is None else memory)
+        self.exchange = ReplayExchange(self, self._new_store)
         self._spare = 0x6000_0000_0000  # pinned memory that a what-if run asks for and the trace does not have
 
     # The driver's side.
@@ -112,13 +170,16 @@ class ReplayPort:
         return self.base
 
     def device_store(self, device: int, span: int) -> ReplayStore:
-        return ReplayStore(span)
+        return self._new_store(span)
+
+    def _new_store(self, span: int) -> ReplayStore:
+        return ReplayStore(span, self._budget)
 
     def read(self, address: int, into: memoryview) -> bool:
         size = len(into)
         effect = self._take("read", size)
         if effect is None:
-            into[:] = bytes(size)
+            _zero(into)
             self.unknown_bytes += size
             return True
         if effect.ok:
@@ -303,7 +364,7 @@ class ReplayPort:
         if stored is not None and len(stored) == len(into):
             into[:] = stored
         else:
-            into[:] = bytes(len(into))
+            _zero(into)
             self.unknown_bytes += len(into)
 
     def _take(self, kind: str, size: int | None) -> Effect | None:
@@ -324,6 +385,13 @@ class ReplayPort:
 
     def _differ(self, index: int, expected: str, actual: str) -> None:
         self.differences.append(EffectDifference(index, expected, actual))
+
+
+def _zero(into: memoryview) -> None:
+    """In blocks: as many zeros as a large range has would be a second copy of it."""
+    for start in range(0, len(into), _BLOCK):
+        part = into[start : start + _BLOCK]
+        part[:] = bytes(len(part))
 
 
 def describe(effect: Effect) -> str:

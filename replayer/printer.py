@@ -13,6 +13,7 @@ the bundle, so that an old trace prints in a newer version. How a value is writt
 
 import json
 from collections.abc import Callable
+from functools import cache
 from importlib import resources
 from typing import Any, Final
 
@@ -43,6 +44,7 @@ _ITEMS_SHOWN: Final = 16  # elements of an array
 Show = Callable[[Any], str]
 
 
+@cache
 def error_names() -> dict[int, str]:
     """Error number -> its name; where a number has several, the one that the headers give last."""
     facts = json.loads(resources.files("cannery.runtime.api").joinpath("abi/error_codes.json").read_text("utf-8"))
@@ -278,6 +280,8 @@ def _plain(value: Any) -> str:
         return _bytes(value)
     if isinstance(value, tuple | list):
         return _list(value, _plain)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_plain(key)}: {_plain(part)}' for key, part in value.items())}}}"
     return json.dumps(value, default=str, ensure_ascii=False)
 
 

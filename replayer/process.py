@@ -9,13 +9,15 @@ from cannery.recorder.format import TraceError
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Record
 from cannery.replayer.handovers import HandOvers
-from cannery.replayer.replay import Replay, ReplayError, Stop
+from cannery.replayer.port import OutOfMemory
+from cannery.replayer.replay import Incomplete, Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
 
 if TYPE_CHECKING:
     from cannery.runtime.models.load import Models
 
+_NO_MEMORY: Final = "no memory for the simulated devices"
 _TOLD: Final = 8192  # records between two reports of progress
 
 
@@ -26,11 +28,13 @@ def replay_process(
     keep_going: bool = False,
     progress: Callable[[int], None] | None = None,
     models: "Models | None" = None,
+    memory: int | None = None,
     handed: HandOvers | None = None,
 ) -> Result:
     """Replay one process. ``changes`` are settings of a what-if replay, by field, ``models`` kernel models to run
-    again. ``progress`` is told, now and then, how many calls were replayed. ``handed`` notes what the process handed
-    over to others.
+    again; ``memory`` is how many bytes of device memory it may use, by default what the system has available.
+    ``progress`` is told, now and then, how many calls were replayed. ``handed`` notes what the process handed over to
+    others.
 
     Raises:
         ReplayError: it cannot be replayed; the text says why.
@@ -52,11 +56,13 @@ def replay_process(
             what_if=bool(changes),
             keep_going=keep_going,
             models=models,
+            memory=memory,
+            redacted=header.get("redacted") is True,
         )
     except (SettingError, ValueError, TypeError, AttributeError) as error:
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
     except OSError as error:
-        raise ReplayError(f"process {stream.ordinal}: no memory for the simulated devices ({error.strerror})") from None
+        raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
     in_flight = stream.inflight(tolerant=True)
     complete = True
     damage: str | None = None
@@ -70,11 +76,19 @@ def replay_process(
         complete = False
     except WireError as error:
         damage = f"call #{replay.calls}: {error}"
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+    except Incomplete as error:
+        damage = str(error)
+    except OutOfMemory as error:
+        damage = f"call #{replay.calls}: {error}"
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         # Values of the right form that no program can pass, as in an altered trace: the machine does not expect them.
         damage = f"call #{replay.calls}: the machine cannot execute it ({error})"
+        if replay.port.unknown_bytes:
+            damage += "; it may follow from bytes that the trace does not have"
     except TraceError as error:
         damage = str(error)
+    except OSError as error:
+        raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
     lines = replay.unfinished.lines(replay.compared.printer, in_flight)
     return _result(bundle, stream, replay, tuple(lines), complete, damage)
 
@@ -104,7 +118,7 @@ def _result(
         replay.compared.count,
         tuple(replay.compared.differences),
         explanation,
-        replay.port.unverified,
+        replay.port.unverified + replay.compared.unverified,
         replay.port.unknown_bytes,
         replay.supported_now,
         in_flight,

@@ -30,7 +30,8 @@ from cannery.recorder.records import (
     ThreadEnd,
 )
 from cannery.recorder.schema import Schema
-from cannery.replayer.compare import FUNCTION, Comparison, Stop
+from cannery.recorder.stream import SKIPPED_TOPIC
+from cannery.replayer.compare import FUNCTION, Comparison, Incomplete, Stop
 from cannery.replayer.identity import IdentityWire
 from cannery.replayer.opened import OpenCall, OpenCalls, Outcome
 from cannery.replayer.port import ReplayPort
@@ -44,7 +45,7 @@ from cannery.runtime.settings import Settings
 if TYPE_CHECKING:
     from cannery.runtime.models.load import Models
 
-__all__ = ["Replay", "ReplayError", "Stop"]
+__all__ = ["Incomplete", "Replay", "ReplayError", "Stop"]
 
 _REMEMBERED: Final = 4096  # decoded argument lists per function
 _OTHER_VERSION: Final = "; replay with the version that recorded"
@@ -62,6 +63,7 @@ class Replay:
     ``first_ordinal`` is where a forked process goes on numbering its objects.
     ``what_if`` replays under ``settings`` that are not the recorded ones: objects are then matched by identity
     instead of by number, and results differ without ending the replay. ``models``: kernel models to run again.
+    ``memory``: see :class:`ReplayPort`. ``redacted``: strings of the trace stand for others of their length.
     """
 
     def __init__(
@@ -76,6 +78,8 @@ class Replay:
         first_ordinal: int = 0,
         what_if: bool = False,
         keep_going: bool = False,
+        memory: int | None = None,
+        redacted: bool = False,
         models: "Models | None" = None,
     ) -> None:
         self.schema = schema
@@ -83,10 +87,11 @@ class Replay:
         self.supported_now: dict[str, int] = {}
         book = AddressBook(base, span)
         self._wire: Wire = IdentityWire(book, base) if what_if else Wire(book, TokensAgain())
-        self.compared = Comparison(schema, self._wire, what_if or keep_going)
+        self.compared = Comparison(schema, self._wire, what_if or keep_going, redacted)
         self._exact = not what_if
         self._place = book.place
-        self.port = ReplayPort(base, span, content, book.region, exact=not what_if, models=models)
+        self.port = ReplayPort(base, span, content, book.region, exact=not what_if, memory=memory, models=models)
+        self.compared.unknown_bytes = lambda: self.port.unknown_bytes
         self.machine = Machine(settings, self.port)
         self.machine.ordinal = first_ordinal
         self._start = start
@@ -101,6 +106,7 @@ class Replay:
 
         Raises:
             Stop: at the first difference, unless told to go on.
+        Incomplete: what follows depends on calls or bytes that the trace does not have.
             ReplayError: a record that this version cannot execute.
             WireError: a record whose values do not have their forms.
         """
@@ -378,6 +384,9 @@ class Replay:
         if record.topic == "region":
             region, address, _ = record.value
             self._place(region, address)
+        elif record.topic == SKIPPED_TOPIC:
+            last = self.calls + record.value - 1
+            raise Incomplete(f"calls #{self.calls} to #{last} were not recorded, and what follows depends on them")
 
     # What a step brought about
 

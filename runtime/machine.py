@@ -78,6 +78,7 @@ class Machine:
 
     ``shared`` has by entry what other processes have too (``exchange.py``). ``caller``: the thread whose call is made.
     ``allocators`` are those of the program: for the handle of a stream that of the description, and its parts.
+    ``calling`` is the function whose call goes on in the present step, see :meth:`moving`.
 
     ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
     ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give. ``reports`` has the threads that
@@ -98,6 +99,7 @@ class Machine:
         self.due = FAR
         self.locked = False
         self.ordinal = 0
+        self.calling = ""
         self.process = Process()
         self.threads: dict[int, Thread] = {}
         self.caller = Thread(0)
@@ -142,6 +144,12 @@ class Machine:
         self.depth = self.profile.tasks_per_stream
         self.event_cost = self.profile.event_ns
         self.handlers: list[Handler | None] = table.bind(self)
+
+    def moving(self) -> str:
+        """The function for which bytes pass through the port now: that of the task that runs, else that of the call.
+        Empty where the task was not queued by a call. For ports that treat functions differently."""
+        task = self.schedule.running_task
+        return self.calling if task is None else getattr(task, "caller", "")
 
     # How the machine is driven.
 
@@ -207,6 +215,7 @@ class Machine:
         call's reply, as from a handler."""
         self.caller = thread
         function, then = thread.running.pop()
+        self.calling = function
         try:
             return then(value)
         except Refused as refused:
@@ -342,6 +351,7 @@ class Machine:
             and self.schedule.finish(wait.targets)
         ):
             thread = self.thread(wait.thread)
+            self.calling = wait.function
             try:
                 reply = wait.resume()
             except Refused as refused:

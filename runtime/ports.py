@@ -25,13 +25,20 @@ class Unknown(bytes):
     """Content that a replay does not have, since the trace was recorded without it: as many zeros."""
 
 
+class DeviceBytes(Protocol):
+    """What gives writable views of parts of a device's memory; a memoryview does."""
+
+    def __getitem__(self, part: slice, /) -> memoryview: ...
+
+
 class DeviceStore(Protocol):
     """The bytes behind the address range of one device, zero until written.
 
-    ``view`` is one flat writable byte view of ``span`` bytes; offset 0 is the first address of the device's range.
+    ``view`` gives writable bytes of a range of ``span`` bytes; offset 0 is the first address of the device's range.
     """
 
-    view: memoryview
+    @property
+    def view(self) -> DeviceBytes: ...
 
     def discard(self, offset: int, size: int) -> None:
         """Give the pages of a freed range back to the system; they read as zero afterwards."""

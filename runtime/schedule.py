@@ -25,19 +25,21 @@ _FEW: Final = 64
 
 
 class Schedule:
-    """What the machine asks of a policy. ``count`` numbers the tasks.
+    """What the machine asks of a policy. ``count`` numbers the tasks, ``running_task`` is the one
+    whose effect takes place.
 
     ``limits`` is a heap of the waits that have one and came to the head of their stream, with the monotonic times at
     which they expire. Those that ended stay in it until it has ``sweep`` entries, unless they come first.
     """
 
-    __slots__ = ("count", "limits", "machine", "sweep")
+    __slots__ = ("count", "limits", "machine", "running_task", "sweep")
 
     polled: ClassVar[bool] = False  # whether :meth:`poll` may do something
 
     def __init__(self, machine: "Machine") -> None:
         self.machine = machine
         self.count = 0
+        self.running_task: Task | None = None
         self.limits: list[tuple[int, int, Gated]] = []
         self.sweep = _FEW
 
@@ -48,6 +50,7 @@ class Schedule:
         Raises:
             Refused: what has the stream's tasks instead of its queue does not take this one (``lanes.py``).
         """
+        task.caller = self.machine.calling
         lane = task.stream.lane
         if lane is None:
             self.put(task)
@@ -207,7 +210,9 @@ class Schedule:
         task.finish = at
         task.done = True
         if not task.inert:
+            self.running_task = task
             failure = task.effect(self.machine)
+            self.running_task = None
             if failure is not None:
                 self.machine.fail(stream, failure, task)
         if stream.queue:
@@ -316,7 +321,9 @@ class Asap(Schedule):
         task.finish = at
         task.done = True
         if not task.inert:
+            self.running_task = task
             failure = task.effect(self.machine)
+            self.running_task = None
             if failure is not None:
                 self.machine.fail(stream, failure, task)
         if queue:

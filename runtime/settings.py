@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 
 DEFAULT_PRODUCT: Final = "A2"
 DEFAULT_DEVICES: Final = 8
+MOST_DEVICES: Final = 64
 
 
 class SettingError(ValueError):
@@ -43,8 +44,8 @@ class Settings(NamedTuple):
                 values[field] = text
         count = environment.get("CANNERY_DEVICES")
         if count:
-            if not count.isascii() or not count.isdigit() or int(count) > 64:
-                raise SettingError(f"CANNERY_DEVICES={count!r}: expected a whole number from 0 to 64")
+            if not count.isascii() or not count.isdigit() or int(count) > MOST_DEVICES:
+                raise SettingError(f"CANNERY_DEVICES={count!r}: expected a whole number from 0 to {MOST_DEVICES}")
             values["devices"] = int(count)
         for field in ("virtualised", "strict"):
             name = f"CANNERY_{field.upper()}"
@@ -77,6 +78,8 @@ class Settings(NamedTuple):
 
     def check(self) -> None:
         """Raises SettingError for a value outside what the fields accept."""
+        if self.devices.__class__ is not int or not 0 <= self.devices <= MOST_DEVICES:
+            raise SettingError(f"devices {self.devices!r}: expected a whole number from 0 to {MOST_DEVICES}")
         name, _, seed = self.schedule.partition(":")
         if not (self.schedule in ("asap", "late") or (name == "seed" and seed.isascii() and seed.isdigit())):
             raise SettingError(f"schedule {self.schedule!r}: expected asap, late or seed:N")

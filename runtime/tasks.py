@@ -33,9 +33,10 @@ aclrtSetOpWaitTimeout set last when the wait begins."""
 
 
 class Task:
-    """``number``: order of submission over all streams. ``finish``: device time of completion, valid once ``done``."""
+    """``number``: order of submission over all streams. ``finish``: device time of completion, valid once ``done``.
+    ``caller``: the function whose call submitted it (Schedule.submit)."""
 
-    __slots__ = ("cost", "done", "finish", "number", "stream")
+    __slots__ = ("caller", "cost", "done", "finish", "number", "stream")
 
     gated: ClassVar[bool] = False
     grouped: ClassVar[bool] = False  # can be in a task group
@@ -45,6 +46,7 @@ class Task:
     inert: bool = False
     what: ClassVar[str] = "task"
 
+    caller: str
     cost: int
     done: bool
     finish: int

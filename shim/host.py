@@ -87,6 +87,7 @@ class LiveHost:
         self.book = AddressBook(0, 0)  # until the recording brings its own
         self.tokens = TokenTable()  # likewise
         self.payloads = _NOT_RECORDED
+        self.moving: Callable[[], str | None] | None = None  # see Machine.moving; None: the call is not recorded
         self.base = 0
         self.span = 0
         self.pinned: dict[int, int] = {}
@@ -124,6 +125,7 @@ class LiveHost:
                 pointer = ffi.cast("void *", target + offset)
                 return bool(lib.cannery_host_read(pointer, address + offset, size) == 0)
 
+        self._serve()
         return self._note(format.READ, self.payloads.pass_through(into, copy, given=True))
 
     def write(self, address: int, data: memoryview) -> bool:
@@ -142,11 +144,13 @@ class LiveHost:
                 pointer = ffi.cast("void *", source + offset)
                 return bool(lib.cannery_host_write(address + offset, pointer, size) == 0)
 
+        self._serve()
         return self._note(format.WRITE, self.payloads.pass_through(data, copy, given=False))
 
     def move(self, destination: int, source: int, size: int) -> bool:
         if lib.cannery_host_move(destination, source, size) != 0:
             return self._note(format.MOVE, None)
+        self._serve()
         moved = memoryview(ffi.buffer(ffi.cast("char *", destination), size)).cast("B")
         return self._note(format.MOVE, self.payloads.keep(moved, given=False))
 
@@ -175,6 +179,7 @@ class LiveHost:
         except OSError:
             self.effects.append((-format.FILE,))
             return None
+        self._serve()
         self._note(format.FILE, self.payloads.keep(content, given=True))
         return content
 
@@ -201,6 +206,7 @@ class LiveHost:
         except Failure as failure:
             self.effects.append((-format.KERNEL, str(failure)))
             return str(failure)
+        self._serve()
         self.effects.append((format.KERNEL, len(saw) + len(wrote)))
         for code, ranges in ((format.SAW, saw), (format.WROTE, wrote)):
             for place, offset, content in ranges:
@@ -211,6 +217,11 @@ class LiveHost:
         thread_id, worker = int(lib.cannery_caller_id()), int(lib.cannery_caller_worker())
         self.effects.append((format.THREAD, self.tokens[thread_id], worker))
         return thread_id, worker
+
+    def _serve(self) -> None:
+        """Tell the store for which function bytes pass, where that matters to it."""
+        if self.moving is not None:
+            self.payloads.serve(self.moving())
 
     def _note(self, code: int, payload: WirePayload | None) -> bool:
         if payload is None:

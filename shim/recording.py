@@ -7,7 +7,7 @@ a call.
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cannery.recorder import format
 from cannery.recorder.addresses import AddressBook
@@ -18,6 +18,7 @@ from cannery.recorder.encoders import Encoder
 from cannery.recorder.format import BundleExists, TraceError
 from cannery.recorder.forms import schema_of
 from cannery.recorder.payloads import PayloadStore
+from cannery.recorder.policy import parse_policy
 from cannery.recorder.sizes import SizeError, parse_size
 from cannery.recorder.writer import StreamWriter
 from cannery.runtime.api import MODEL
@@ -32,6 +33,9 @@ from cannery.shim.host_files import map_file
 from cannery.shim.journal import JournalWriter
 from cannery.shim.messages import say
 
+if TYPE_CHECKING:
+    from cannery.recorder.selection import SelectiveWriter
+
 
 class Recording:
     """Records into a process folder while there is one; without, every method does nothing."""
@@ -40,7 +44,7 @@ class Recording:
         self.path: str | None = None
         self.session = ""
         self.folder: ProcessFolder | None = None
-        self.writer: StreamWriter | None = None
+        self.writer: StreamWriter | SelectiveWriter | None = None
         self.payloads: PayloadStore | None = None
         self._codecs: dict[int, FunctionCodec] = {}
 
@@ -80,9 +84,12 @@ class Recording:
         machine: Machine,
         parent: "Recording | None",
     ) -> None:
-        policy = variables.get("CANNERY_PAYLOAD") or "input"
-        if policy not in format.POLICIES:
-            raise TraceError(f"CANNERY_PAYLOAD={policy!r}: expected one of {', '.join(format.POLICIES)}")
+        policy = parse_policy(variables.get("CANNERY_PAYLOAD") or "input")
+        selection = None
+        if variables.get("CANNERY_CALLS"):
+            from cannery.recorder.selection import parse_selection
+
+            selection = parse_selection(variables["CANNERY_CALLS"])
         limit = parse_size(variables["CANNERY_PAYLOAD_LIMIT"]) if variables.get("CANNERY_PAYLOAD_LIMIT") else None
         schema = schema_of(MODEL)
         packed = schema.pack()
@@ -107,8 +114,9 @@ class Recording:
             start=start,
             device_base=host.base,
             device_span=host.span,
-            payload=policy,
+            payload=str(policy),
             payload_limit=limit,
+            calls=variables.get("CANNERY_CALLS") or None,
             parent=parent.folder.ordinal if parent is not None and parent.folder is not None else None,
             first_ordinal=machine.ordinal,
             host={"arguments": _command_line()},
@@ -117,17 +125,27 @@ class Recording:
         self.path = path
         self.session = session
         wire = Wire(book)
-        make_writer = JournalWriter if variables.get("CANNERY_ENCODER") != "python" else StreamWriter
-        self.writer = make_writer(self.folder.path, schema.functions, wire, self._stopped, start=start, mapper=map_file)
-        if isinstance(self.writer, JournalWriter):
-            self.writer.share(schema.functions, machine.handlers, host.base, host.span)
-        self.payloads = PayloadStore(self.folder.pack, policy, limit, self.writer.stop)
+        by_engine = variables.get("CANNERY_ENCODER") != "python" and selection is None
+        make_writer = JournalWriter if by_engine else StreamWriter
+        writer = make_writer(self.folder.path, schema.functions, wire, self._stopped, start=start, mapper=map_file)
+        self.writer = writer
+        self.payloads = PayloadStore(self.folder.pack, str(policy), limit, writer.stop)
+        if policy.names_functions:
+            host.moving = machine.moving
+        if selection is not None:
+            from cannery.recorder.selection import SelectiveWriter
+
+            selective = SelectiveWriter(writer, selection, [form.name for form in schema.functions])
+            host.moving = lambda: machine.moving() if selective.wants(machine.calling) else None
+            self.writer = selective
+        elif isinstance(writer, JournalWriter):
+            writer.share(schema.functions, machine.handlers, host.base, host.span)
         host.book = book
         host.tokens = wire.tokens
         host.exchange.names = wire.names
         host.exchange.payloads = self.payloads
         host.payloads = self.payloads
-        if self.folder.inflight is not None and self.writer.stopped is None:
+        if self.folder.inflight is not None and writer.stopped is None:
             lib.cannery_set_inflight(ffi.from_buffer(self.folder.inflight), format.SLOTS)
 
     def _stopped(self, reason: str) -> None:

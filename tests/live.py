@@ -34,7 +34,7 @@ from cannery.recorder.records import (
 )
 from cannery.recorder.rows import RowMaker
 from cannery.recorder.writer import StreamWriter
-from cannery.replayer.port import ReplayStore
+from cannery.replayer.port import Budget, ReplayStore
 from cannery.replayer.replay import Replay, Stop
 from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import Invoke
@@ -111,7 +111,7 @@ class Host:
         return DEVICE_BASE
 
     def device_store(self, device: int, span: int) -> ReplayStore:
-        store = self.exchange.member.stores[device] = ReplayStore(span)
+        store = self.exchange.member.stores[device] = ReplayStore(span, Budget(1 << 62))
         return store
 
     def read(self, address: int, into: memoryview) -> bool:
@@ -357,10 +357,12 @@ class Live:
 
     # Bundle
 
-    def save(self, path: Path, given: list[Record] | None = None) -> Path:
-        """Write ``given``, or what was recorded, as a bundle of one process that is gone."""
+    def save(self, path: Path, given: list[Record] | None = None, **more: Any) -> Path:
+        """Write ``given``, or what was recorded, as a process that is gone, into a new bundle or one of ours. ``more``
+        goes into its sheet."""
         session, schema = "a test", SCHEMA.pack()
-        os.close(create_bundle(str(path), session, schema, tool="test"))
+        if not path.exists():
+            os.close(create_bundle(str(path), session, schema, tool="test"))
         folder = join_bundle(
             str(path),
             session,
@@ -371,6 +373,7 @@ class Live:
             device_span=self.host.span,
             payload=self.host.policy,
             host={"pid": 0, "arguments": ["./app", "argument"]},
+            **more,
         )
         stops: list[str] = []
         writer = StreamWriter(folder.path, SCHEMA.functions, self.wire, stops.append)

@@ -31,7 +31,7 @@ def test_the_script_of_a_shell_is_accepted_by_it(shell: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("cannery re", {"replay"}),
+        ("cannery rep", {"repair", "replay"}),
         ("cannery sdk --inc", {"--include"}),
         ("cannery replay --pro", {"--process", "--product"}),
     ],

@@ -14,6 +14,7 @@ from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace
 from cannery.recorder.pack import HEADER_SIZE, Pack, frame_header
 from cannery.recorder.payloads import CHUNK, PayloadStore
+from cannery.recorder.policy import PolicyError
 
 
 def digest(content: bytes | bytearray | memoryview) -> bytes:
@@ -267,8 +268,32 @@ class TestTrouble:
         assert store.path.stat().st_size == size
 
     def test_an_unknown_policy_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match="everything"):
+        with pytest.raises(PolicyError, match="everything"):
             Store(tmp_path, "everything")
+
+
+@pytest.mark.parametrize("pass_through", [False, True])
+def test_a_rule_holds_for_sizes_and_functions(tmp_path: Path, pass_through: bool) -> None:
+    store = Store(tmp_path, f"full,other=none,mine=hash,>{CHUNK + 5}=none,mine>{CHUNK + 9}=full")
+
+    def kept(function: str | None, size: int, given: bool = False) -> str:
+        if function is not None:
+            store.store.serve(function)
+        content = os.urandom(size)
+        view = memoryview(content)
+        wire = store.pass_through(content, given) if pass_through else store.store.keep(view, given)
+        if isinstance(wire, bytes):
+            return "content"
+        if wire[1] is None:
+            return "size"
+        return "stored" if store.pack().content(wire[1]) == content else "hashed"
+
+    assert [kept(None, size) for size in (5, 100, CHUNK + 5, CHUNK + 6)] == ["content", "stored", "stored", "size"]
+    assert [kept("mine", size) for size in (5, CHUNK, CHUNK + 6, CHUNK + 10)] == ["hashed", "hashed", "size", "stored"]
+    assert [kept("other", size, True) for size in (5, 100)] == ["size", "size"]
+    assert kept("any", 100) == "stored"
+    assert kept("", 100) == "stored"
+    assert store.stops == []
 
 
 def test_forgetting_what_is_stored_costs_room_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,20 +1,48 @@
-"""Every released format version's sample still opens and reads as it did; see ``make_trace_sample.py``."""
+"""Bundles of every released format version still open, read and replay as they did; see ``make_trace_sample.py`` for
+those of a function table with every form, and ``make_corpus.py`` for those of programs."""
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from cannery.recorder.bundle import Bundle
+from cannery.recorder.format import VERSION
 from cannery.recorder.jsonl import load_lines
+from cannery.recorder.repair import repair
 from cannery.recorder.seal import finish
+from tests.make_corpus import told
 
 TRACES = Path(__file__).parent / "data" / "traces"
-SAMPLES = sorted(path.name for path in TRACES.iterdir() if path.is_dir())
+SAMPLES = sorted(path.name for path in TRACES.iterdir() if path.is_dir() and path.name.endswith("-small"))
+CORPUS = sorted(path.stem for path in TRACES.glob("*.json"))
 
 
-def test_there_is_a_sample_of_the_present_version() -> None:
-    assert "v0-small" in SAMPLES
+def test_there_are_bundles_of_the_present_version() -> None:
+    made = {f"v{VERSION}-{name}" for name in ("small", "machine", "killed", "policies", "redacted")}
+    assert made <= {*SAMPLES, *CORPUS}
+    assert {path.name for path in TRACES.iterdir() if path.is_dir()} == {*SAMPLES, *CORPUS}
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_a_bundle_of_the_corpus_replays_as_it_did(name: str) -> None:
+    with Bundle.open(TRACES / name) as bundle:
+        assert bundle.version == int(name[1:].partition("-")[0])
+        found = [told(bundle, stream) for stream in bundle.processes]
+    assert found == json.loads((TRACES / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_a_bundle_of_the_corpus_can_be_repaired_and_replays_then(name: str, tmp_path: Path) -> None:
+    shutil.copytree(TRACES / name, tmp_path / "copy.cann")
+    found = repair(tmp_path / "copy.cann")
+    assert found.lost == ()
+    assert bool(found.done) == (name.endswith("-killed"))
+    with Bundle.open(tmp_path / "copy.cann") as bundle:
+        assert [told(bundle, stream) for stream in bundle.processes] == json.loads(
+            (TRACES / f"{name}.json").read_text()
+        )
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -449,3 +449,13 @@ def test_rows_and_writer_agree_on_every_kind() -> None:
     maker = RowMaker(SCHEMA)
     rows = [pack(row) for record in records for row in maker.rows(record)]
     assert content[: stage.writer.position] == pack((format.WINDOW, 1, 0, 0)) + b"".join(rows)
+
+
+def test_a_step_with_many_effects_stays_in_one_window(tmp_path: Path) -> None:
+    """Effects before a step belong to nothing where its record is missing: a window must be readable alone."""
+    recording = Recording(tmp_path / "a.cann", window_size=1 << 14)
+    for count in (1, 3000, 1, 2500, 5000):
+        recording.call("use", (handle_of(1),), 0, [(format.READ, b"x")] * count)
+    recording.die()
+    found = [record for record in Bundle.open(tmp_path / "a.cann").processes[0].records() if isinstance(record, Call)]
+    assert [len(record.effects) for record in found] == [1, 3000, 1, 2500, 5000]

@@ -143,13 +143,13 @@ def streams(draw: st.DrawFn, max_size: int = 12) -> list[Record]:
     """Records as one stream may have them: call numbers count up, times are sums of what passed."""
     records: list[Record] = []
     number = time = 0
-    for kind in draw(st.lists(st.sampled_from("cccueexptnsifr"), max_size=max_size)):
+    for kind in draw(st.lists(st.sampled_from("cccueexptnsifrk"), max_size=max_size)):
         form = draw(functions)
         ins = tuple(draw(values(p.into)) for p in form.params)
         outs = tuple(draw(st.one_of(st.none(), values(p.out or "none"))) for p in form.outputs)
         ret = draw(values(form.result))
         thread = draw(threads)
-        if kind not in "xnsi":
+        if kind not in "xnsik":
             time += draw(st.integers(-5, 1 << 40))
         if kind == "c":
             records.append(Call(number, thread, time, form.name, ret, ins, outs, draw(effects)))
@@ -169,6 +169,9 @@ def streams(draw: st.DrawFn, max_size: int = 12) -> list[Record]:
             records.append(Returned(draw(st.integers(0, 1 << 30)), thread, time, draw(plain), draw(effects)))
         elif kind == "r":
             records.append(Errand(draw(st.integers(1, 99)), time, draw(plain), draw(effects)))
+        elif kind == "k":
+            records.append(Note("skipped", draw(st.integers(1, 1 << 20))))
+            number += records[-1].value  # type: ignore[union-attr]
         elif kind == "n":
             records.append(Note(draw(st.sampled_from(["host", "clock"])), draw(notes)))
         else:

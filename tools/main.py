@@ -23,6 +23,8 @@ VERBS: Final = {
     "diff": "Compare two traces and name the first cause of a difference.",
     "show": "Print a trace, one call per line.",
     "stats": "Count what a trace holds: calls, failures, waits, bytes, memory.",
+    "repair": "Finish a trace that a kill or a full disk left unfinished.",
+    "redact": "Copy a trace without the data that it holds.",
     "info": "Say what a trace holds: settings, processes, sizes, how it ended.",
     "sdk": "Print where the libraries and headers are, for builds and by-hand preloading.",
     "api": "List the functions of the runtime API: which work, on which products, who calls them.",

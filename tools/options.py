@@ -70,6 +70,47 @@ class Size(Number):
             self.fail(str(error), param, ctx)
 
 
+class Payload(Word):
+    """What to keep of bytes: words, with rules by size and function. Functions are looked up only when one is named."""
+
+    name = "policy"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from cannery.recorder.policy import PolicyError, parse_policy
+
+        try:
+            policy = parse_policy(str(value))
+        except PolicyError as error:
+            self.fail(str(error), param, ctx)
+        if policy.names_functions:
+            from cannery.runtime.api import MODEL
+
+            known = [function.name for function in MODEL.functions]
+            for pattern in policy.strangers(known):
+                self.fail(f"no function of the API is called '{pattern}'{suggestion(pattern, known)}", param, ctx)
+        return str(policy)
+
+
+class Selection(Word):
+    """A set of calls to record, as every verb reads it; functions are looked up only when one is named."""
+
+    name = "set"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from cannery.tools.callset import CallSet, CallSetError, matching
+
+        try:
+            chosen = CallSet.parse(str(value))
+            if chosen.patterns:
+                from cannery.runtime.api import MODEL
+
+                matching(chosen.patterns, [function.name for function in MODEL.functions])
+        except CallSetError as error:
+            self.fail(str(error), param, ctx)
+        ranges = [f"{each.first}-{'' if each.last is None else each.last}/{each.step}" for each in chosen.ranges]
+        return ",".join([*(text.removesuffix("/1") for text in ranges), *chosen.patterns])
+
+
 class Product(Word):
     """A product line of the runtime's product table; the table is read only when the option is given."""
 

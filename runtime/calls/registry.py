@@ -37,6 +37,7 @@ def bound(machine: "Machine", name: str, handler: Callable[..., Any], arity: int
 
     def entry_of_two(thread: "Thread", one: Any, two: Any) -> Any:
         machine.caller = thread
+        machine.calling = name
         try:
             return handler(machine, thread, one, two)
         except Refused as refused:
@@ -46,6 +47,7 @@ def bound(machine: "Machine", name: str, handler: Callable[..., Any], arity: int
 
     def entry(thread: "Thread", *arguments: Any) -> Any:
         machine.caller = thread
+        machine.calling = name
         try:
             return handler(machine, thread, *arguments)
         except Refused as refused:

@@ -1,58 +1,87 @@
-"""What is left when a program is killed: every call that returned, and a trace that opens and replays."""
+"""What is left when a program, its disk or its folder gives out: every call that returned, and a trace that opens,
+replays, and can be repaired; the program goes on where only its trace is gone."""
 
 import os
 import random
-import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from cannery.recorder.bundle import Bundle
-from cannery.recorder.records import Call
-from cannery.replayer.process import replay_process
+from cannery.recorder.records import Enter, Record
+from cannery.tools.main import main
 
-from .conftest import Build, environment
+from .conftest import Build
+from .survival import FAULTS, IN_FLIGHT, LIMIT, Program, attempt, deleted, outcome, read_only
 
-ROUNDS = 20
-LIMIT = 60.0
-
-
-def killed_at_a_random_moment(program: Path, folder: Path, chance: random.Random) -> tuple[Path, int]:
-    """Run the loop, kill it some time after its first call; the trace and how many calls had returned by then."""
-    counter, trace = folder / "completed", folder / "t.cann"
-    counter.write_bytes(bytes(4096))
-    child = subprocess.Popen([program, counter], env=environment({"CANNERY_TRACE": str(trace)}))
-    deadline = time.monotonic() + LIMIT
-    calls_before_the_kill = chance.choice([1, 2, 3, 4, 100, 5000, 50000])
-    while int.from_bytes(counter.read_bytes()[:8], "little") < calls_before_the_kill:
-        assert child.poll() is None and time.monotonic() < deadline
-    for _ in range(chance.randrange(2000)):
-        pass  # not at the same place after the counter each time
-    child.send_signal(signal.SIGKILL)
-    assert child.wait(LIMIT) == -signal.SIGKILL
-    return trace, int.from_bytes(counter.read_bytes()[:8], "little")
+KILLS = 10
+TRIES = 3
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_kill_loses_no_completed_call(build: Build, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
-    program = build("loop.c")
-    for number in range(ROUNDS):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        trace, completed = killed_at_a_random_moment(program, folder, chance)
-        bundle = Bundle.open(trace)
-        (stream,) = bundle.processes
-        records = sum(1 for record in stream.records() if isinstance(record, Call))
-        assert completed <= records <= completed + 1
-        in_flight = stream.inflight()
-        assert len(in_flight) <= 1
-        assert {call.function.name for call in in_flight} <= {
-            "aclrtRecordEvent",
-            "aclrtCreateEvent",
-            "aclrtCreateStream",
-        }
-        assert replay_process(bundle, stream).same
-        assert sorted(os.listdir(trace)) == ["bundle", "p0001", "schema"]
+    for number in range(KILLS):
+        ended, found = attempt("SIGKILL at a random moment", build("faults.c"), tmp_path / str(number), chance)
+        assert found[:3] == (0, "", ""), ended
+        assert len(found.in_flight) <= 1
+        assert set(found.in_flight) <= IN_FLIGHT
+
+
+@pytest.mark.parametrize("name", [name for name in FAULTS if name != "SIGKILL at a random moment"])
+def test_no_fault_loses_a_completed_call(build: Build, tmp_path: Path, name: str) -> None:
+    if name == "full disk" and os.getuid() != 0:
+        pytest.skip("only root can make a small file system")
+    chance = random.Random(name)
+    for number in range(TRIES):
+        ended, found = attempt(name, build("faults.c"), tmp_path / str(number), chance)
+        assert ended.status == FAULTS[name][1], ended
+        assert found[:3] == (0, "", ""), ended
+        if name == "SIGKILL in a call that waits":
+            assert set(found.in_flight) <= {"aclrtSynchronizeStream"}
+        if "disk" in name or "limit" in name:
+            assert found.stopped is not None
+            assert ended.stdout == "done\n"
+            (line,) = ended.stderr.splitlines()
+            assert line.startswith("cannery: recording to ")
+            assert line.endswith("; the program goes on")
+
+
+def test_a_trace_that_is_deleted_while_it_is_open_ends_with_one_line(build: Build, tmp_path: Path) -> None:
+    ended = deleted(build("faults.c"), tmp_path, tmp_path / "t.cann", random.Random(1))
+    assert (ended.status, ended.stdout, ended.completed) == (0, "done\n", 300_000)
+    (line,) = ended.stderr.splitlines()
+    assert line == f"cannery: recording to {tmp_path}/t.cann ended: No such file or directory; the program goes on"
+    assert not (tmp_path / "t.cann").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(build: Build, tmp_path: Path) -> None:
+    (tmp_path / "place").mkdir()
+    ended = read_only(build("faults.c"), tmp_path, tmp_path / "place" / "t.cann", random.Random(1))
+    assert (ended.status, ended.stdout, ended.completed) == (0, "done\n", 100)
+    (line,) = ended.stderr.splitlines()
+    reason = "Read-only file system" if os.getuid() == 0 else "Permission denied"
+    assert line == f"cannery: cannot record to {tmp_path}/place/t.cann: {reason}; running without a trace"
+
+
+def test_a_call_that_waits_is_named_when_its_process_is_killed(build: Build, tmp_path: Path) -> None:
+    trace = tmp_path / "t.cann"
+    program = Program(build("faults.c"), tmp_path, trace, "waits", 10)
+    program.wait_for(13)
+    deadline = time.monotonic() + LIMIT
+    while not isinstance(last_record(trace), Enter):
+        assert time.monotonic() < deadline
+    program.child.kill()
+    program.end()
+    result = CliRunner().invoke(main, ["repair", str(trace)])
+    (line,) = [line for line in result.stdout.splitlines() if "had not returned" in line]
+    assert line.startswith("process 1: had not returned: #13 T1 ")
+    assert "aclrtSynchronizeStream(stream=stream#" in line
+    assert (result.exit_code, outcome(trace, 13, stops=False).unfaithful) == (0, "")
+
+
+def last_record(trace: Path) -> Record:
+    with Bundle.open(trace) as bundle:
+        return [*bundle.processes[0].records()][-1]

@@ -59,7 +59,9 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
         for stream in traces.processes(bundle, process):
             try:
                 with terminal.progress("replaying", traces.calls(stream)) as progress:
-                    results.append(replay_process(bundle, stream, changed, keep_going, progress, models, together))
+                    results.append(
+                        replay_process(bundle, stream, changed, keep_going, progress, models, handed=together)
+                    )
                 with suppress(TraceError):  # damage, which the result tells
                     ended_early[results[-1].process] = stream.counts().stopped
             except ReplayError as error:

@@ -22,11 +22,15 @@ _HANDED_ON: Final = "CANNERY_LAUNCH"  # "session:trace" of the run that started 
 @click.option("--force", is_flag=True, default=None, help="Replace an existing trace.")
 @click.option("--record/--no-record", default=None, help="Record, or only simulate.")
 @options.settings
-@click.option("--payload", type=options.OneOf("input", "full", "hash", "none"), envvar="CANNERY_PAYLOAD",
-              help="Bytes to keep: those the program gives the device (and hashes of results), all, only hashes, or"
-              " only sizes. [default: input]")
+@click.option("--payload", type=options.Payload(), envvar="CANNERY_PAYLOAD", metavar="POLICY",
+              help="Bytes to keep: 'input', those the program gives the device (and hashes of results), 'full', all,"
+              " 'hash', only hashes, 'none', only sizes. Rules by function and size may follow, as in"
+              " full,aclrtMemcpyAsync=hash,>1M=none. [default: input]")
 @click.option("--payload-limit", type=options.Size(), envvar="CANNERY_PAYLOAD_LIMIT", metavar="SIZE",
               help="Keep only the hash of anything longer, as in 64M.")
+@click.option("--calls", type=options.Selection(), envvar="CANNERY_CALLS", metavar="SET",
+              help="Record only these calls, by number or function, as in 0-9999 or aclrtMemcpy*. Such a trace can be"
+              " read, and replayed up to the first call that is missing. [default: all]")
 @options.kernels("Python file that says what kernels compute. May be repeated. [default: CANNERY_KERNELS, and the"
                  " models of installed packages]")
 @click.option("--engine", type=options.OneOf("private", "inline", "host"), envvar="CANNERY_ENGINE",
