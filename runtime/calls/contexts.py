@@ -6,7 +6,7 @@ from cannery.runtime import lifecycle
 from cannery.runtime.calls.devices import device_named
 from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import ACL_ERROR_RT_CONTEXT_NULL, Refused, null, out_of_range
-from cannery.runtime.objects import Thread
+from cannery.runtime.objects import Context, Thread
 from cannery.runtime.state_callbacks import CREATE_POST, DESTROY_PRE, tell
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ def destroy_context(machine: "Machine", thread: Thread, handle: int) -> Any:
             handle, context.device.user,
         )  # fmt: skip
     lifecycle.join(machine, thread, context)
-
-    def close() -> int:
-        if machine.contexts.get(handle) is context:  # else a function of the program did it meanwhile
-            lifecycle.close_context(machine, context)
-        return 0
-
     ending = machine.told.of_streams(context.streams.values(), DESTROY_PRE)
-    return tell(machine, thread, "aclrtDestroyContext", ending, close)
+    return tell(machine, thread, "aclrtDestroyContext", ending, lambda: _close(machine, context))
+
+
+def _close(machine: "Machine", context: Context) -> int:
+    if machine.contexts.get(context.handle) is context:  # else a function of the program did it meanwhile
+        lifecycle.close_context(machine, context)
+    return 0
 
 
 @call("aclrtSetCurrentContext")

@@ -15,7 +15,7 @@ from cannery.runtime.errors import (
     out_of_range,
     unsupported,
 )
-from cannery.runtime.objects import Device, Thread
+from cannery.runtime.objects import Context, Device, Thread
 from cannery.runtime.state_callbacks import (
     CREATE_POST,
     DESTROY_PRE,
@@ -61,14 +61,16 @@ def device_named(machine: "Machine", user: int) -> Device:
 def set_device(machine: "Machine", thread: Thread, device_id: int) -> Any:
     machine.hold()
     device = device_named(machine, device_id)
-    opens = device.primary is None
+    if device.primary is not None:
+        return _select(machine, thread, device, False)
+    invokes = machine.told.of_device(device, SET_PRE)
+    return tell(machine, thread, "aclrtSetDevice", invokes, lambda: _select(machine, thread, device, True))
 
-    def select() -> Any:
-        context = lifecycle.select(machine, thread, device)
-        invokes = machine.told.of_streams([context.default] if opens else (), CREATE_POST)
-        return tell(machine, thread, "aclrtSetDevice", invokes + machine.told.of_device(device, SET_POST), int)
 
-    return tell(machine, thread, "aclrtSetDevice", machine.told.of_device(device, SET_PRE) if opens else [], select)
+def _select(machine: "Machine", thread: Thread, device: Device, opens: bool) -> Any:
+    context = lifecycle.select(machine, thread, device)
+    invokes = machine.told.of_streams([context.default] if opens else (), CREATE_POST)
+    return tell(machine, thread, "aclrtSetDevice", invokes + machine.told.of_device(device, SET_POST), int)
 
 
 @call("aclrtResetDevice")
@@ -100,17 +102,17 @@ def _release(machine: "Machine", thread: Thread, call: str, device: Device) -> A
     lifecycle.join(machine, thread, context)
     told = machine.told
     default, *others = context.streams.values()
-
-    def release() -> Any:
-        if device.primary is context:  # else a function of the program did it meanwhile
-            lifecycle.release(machine, thread, device)
-        return tell(machine, thread, call, told.of_device(device, RESET_POST), int)
-
     invokes = [
         *told.of_streams([default], DESTROY_PRE), *told.of_device(device, RESET_PRE),
         *told.of_streams(others, DESTROY_PRE),
     ]  # fmt: skip
-    return tell(machine, thread, call, invokes, release)
+    return tell(machine, thread, call, invokes, lambda: _end(machine, thread, call, device, context))
+
+
+def _end(machine: "Machine", thread: Thread, call: str, device: Device, context: Context) -> Any:
+    if device.primary is context:  # else a function of the program did it meanwhile
+        lifecycle.release(machine, thread, device)
+    return tell(machine, thread, call, machine.told.of_device(device, RESET_POST), int)
 
 
 def _released(device_id: int) -> Refused:

@@ -168,30 +168,34 @@ def _stream_to_destroy(machine: "Machine", thread: Thread, handle: int) -> Strea
 def destroy_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
     """Waits for queued work; the handle is dead from then on."""
     stream = _stream_to_destroy(machine, thread, handle)
+    invokes = machine.told.of_streams([stream], DESTROY_PRE)
+    return tell(machine, thread, "aclrtDestroyStream", invokes, lambda: _destroy(machine, thread, stream))
 
-    def end() -> int:
-        lifecycle.close_stream(machine, stream)
-        return 0
 
-    def begin() -> Any:
-        _check_undestroyed(machine, stream)
-        del machine.streams[handle]
-        return machine.wait(thread, "aclrtDestroyStream", [stream.queue[-1]], end) if stream.queue else end()
+def _destroy(machine: "Machine", thread: Thread, stream: Stream) -> Any:
+    _check_undestroyed(machine, stream)
+    if not stream.queue:
+        return _close(machine, stream)
+    del machine.streams[stream.handle]
+    return machine.wait(thread, "aclrtDestroyStream", [stream.queue[-1]], lambda: _close(machine, stream))
 
-    return tell(machine, thread, "aclrtDestroyStream", machine.told.of_streams([stream], DESTROY_PRE), begin)
+
+def _close(machine: "Machine", stream: Stream) -> int:
+    lifecycle.close_stream(machine, stream)
+    return 0
 
 
 @call("aclrtDestroyStreamForce")
 def destroy_stream_force(machine: "Machine", thread: Thread, handle: int) -> Any:
     """Does not wait: queued work is dropped."""
     stream = _stream_to_destroy(machine, thread, handle)
+    invokes = machine.told.of_streams([stream], DESTROY_PRE)
+    return tell(machine, thread, "aclrtDestroyStreamForce", invokes, lambda: _destroy_now(machine, stream))
 
-    def end() -> int:
-        _check_undestroyed(machine, stream)
-        lifecycle.close_stream(machine, stream)
-        return 0
 
-    return tell(machine, thread, "aclrtDestroyStreamForce", machine.told.of_streams([stream], DESTROY_PRE), end)
+def _destroy_now(machine: "Machine", stream: Stream) -> int:
+    _check_undestroyed(machine, stream)
+    return _close(machine, stream)
 
 
 def _check_undestroyed(machine: "Machine", stream: Stream) -> None:
