@@ -181,6 +181,7 @@ class UpdateLane(Lane):
         task.stream = old.stream
         tasks = self.graph.tasks
         tasks[tasks.index(old)] = self.group.tasks[self.updated] = task
+        self.graph.replaced(old, task)
         self.updated += 1
 
 

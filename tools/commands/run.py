@@ -35,8 +35,8 @@ _HANDED_ON: Final = "CANNERY_LAUNCH"  # "session:trace" of the run that started 
               " and trace. [default: a session of its own]")
 @click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGUMENT]...", type=click.UNPROCESSED)
 @click.pass_context
-def command(context: click.Context, /, trace: str | None, force: bool | None, record: bool | None,
-            session: str | None, kernels: tuple[str, ...], command_line: tuple[str, ...], **chosen: Any) -> None:  # fmt: skip
+def command(context: click.Context, /, trace: str | None, force: bool | None, record: bool | None, session: str | None,
+            kernels: tuple[str, ...], command_line: tuple[str, ...], **chosen: Any) -> None:  # fmt: skip
     """Run a program without an NPU, and record every runtime call it and its children make.
 
     \b
