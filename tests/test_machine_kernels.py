@@ -152,7 +152,7 @@ def test_launches_are_tasks_that_can_be_left_out() -> None:
     graph = world.ok("aclmdlRICaptureEnd", world.s, OUT)
     (inner,), _ = world.ok("aclmdlRIGetStreams", graph, OUT, 9)
     tasks, _ = world.ok("aclmdlRIGetTasksByStream", inner, OUT, 9)
-    assert [world.ok("aclmdlRITaskGetType", task, OUT) for task in tasks] == [0, 1, 1, 0]  # the group itself, launches, the end
+    assert [world.ok("aclmdlRITaskGetType", task, OUT) for task in tasks] == [0, 1, 1, 0]  # group, launches, end
     assert world.call("aclmdlRITaskGetParams", tasks[1], OUT) == 207000
     world.ok("aclmdlRITaskDisable", tasks[1])
     world.ok("aclmdlRIUpdate", graph)
