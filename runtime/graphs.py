@@ -141,6 +141,14 @@ class Graph:
             if kept is not None:
                 del machine.kept[kept.handle]
 
+    def replaced(self, old: Task, new: Task) -> None:
+        """``new`` took the place of ``old``, and has its handle; what was set of that one is over."""
+        self.changed.pop(old, None)
+        kept = self.kept.pop(old, None)
+        if kept is not None:
+            kept.task = new
+            self.kept[new] = kept
+
     def new_stream(self, machine: "Machine") -> Stream:
         """A stream for the instance itself, which counts like others (reference documents, aclmdlRICaptureBegin).
 

@@ -188,6 +188,7 @@ class UpdateLane(Lane):
         tasks = self.graph.tasks
         place = tasks.index(old)
         tasks[place] = self.group.tasks[self.updated] = task
+        self.graph.replaced(old, task)
         self.updated += 1
         return place + 1
 

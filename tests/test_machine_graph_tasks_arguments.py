@@ -103,7 +103,7 @@ rows(
     ("by hand", (VALUE_WRITE, "memory"), 207000, R), ("in capture", (VALUE_WRITE, "memory"), 107040, R),
     ("running", (VALUE_WRITE, "memory"), 107040, R), ("copy", (VALUE_WRITE, "memory"), 107000, R),
     ("write", (0,), 107000, R), ("write", (7,), 107000, R), ("write", (-1,), 107000, R),
-    ("write", (KERNEL,), 107000, R),
+    ("write", (KERNEL,), 207000, R),
     ("write", (EVENT_RECORD,), 107000, R), ("write", (VALUE_WRITE, "null"), 107000, R),
     ("write", (VALUE_WRITE, "pinned"), 107000, R), ("write", (VALUE_WRITE, "freed"), 507899, R),
     ("write", (VALUE_WAIT, "memory", 1, 4), 107000, R), ("write", (VALUE_WRITE, "memory", 1, 0, 5), 107000, R),

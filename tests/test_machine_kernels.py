@@ -140,6 +140,39 @@ def test_a_task_group_has_its_launches_replaced() -> None:
     assert (world.read(memory, 1), world.read(other, 1)) == ([1], [20])
 
 
+def test_launches_are_tasks_that_can_be_left_out() -> None:
+    """What took the place of a launch in a task group has the handle that it had."""
+    world = World()
+    memory, second = world.numbers(1, 2), world.stream()
+    world.ok("aclmdlRICaptureBegin", world.s, 2)
+    world.ok("aclmdlRICaptureTaskGrpBegin", world.s)
+    world.launch(b"double", block(memory))
+    group = world.ok("aclmdlRICaptureTaskGrpEnd", world.s, OUT)
+    world.launch(b"unknown", block(memory))
+    graph = world.ok("aclmdlRICaptureEnd", world.s, OUT)
+    (inner,), _ = world.ok("aclmdlRIGetStreams", graph, OUT, 9)
+    tasks, _ = world.ok("aclmdlRIGetTasksByStream", inner, OUT, 9)
+    assert [world.ok("aclmdlRITaskGetType", task, OUT) for task in tasks] == [0, 1, 1, 0]  # group, launches, end
+    assert world.call("aclmdlRITaskGetParams", tasks[1], OUT) == 207000
+    world.ok("aclmdlRITaskDisable", tasks[1])
+    world.ok("aclmdlRIUpdate", graph)
+    world.ok("aclmdlRIExecuteAsync", graph, world.s)
+    assert world.sync() == 0
+    assert world.read(memory, 2) == [1, 2]
+    world.ok("aclmdlRICaptureTaskUpdateBegin", second, group)
+    world.launch(b"double", block(memory + 4), second)
+    world.ok("aclmdlRICaptureTaskUpdateEnd", second)
+    assert world.ok("aclmdlRIGetTasksByStream", inner, OUT, 9)[0] == tasks
+    world.ok("aclmdlRIExecuteAsync", graph, world.s)
+    assert world.sync() == 0
+    assert world.read(memory, 2) == [1, 4]
+    world.ok("aclmdlRITaskDisable", tasks[1])
+    world.ok("aclmdlRIUpdate", graph)
+    world.ok("aclmdlRIExecuteAsync", graph, world.s)
+    assert world.sync() == 0
+    assert world.read(memory, 2) == [1, 4]
+
+
 def test_a_group_that_is_not_updated_in_full_is_refused() -> None:
     world = World()
     world.ok("aclmdlRICaptureBegin", world.s, 2)
