@@ -6,8 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from cannery.recorder import format
+from cannery.recorder.bundle import Bundle
 from cannery.recorder.jsonl import JsonError, dump_lines, load_lines
+from cannery.recorder.packing import pack
 from cannery.recorder.records import Call, Effect, Note, Payload, Record
+from cannery.recorder.rows import RowMaker
+from cannery.recorder.stream import committed
+from tests.make_corpus import TRACES
 
 from .trace_tools import streams
 
@@ -77,3 +83,15 @@ def test_what_is_no_record_is_refused_with_its_line(line: str) -> None:
     lines = ['{"record":"pace","time":5,"effects":[]}', line]
     with pytest.raises(JsonError, match="line 2"):
         list(load_lines(lines))
+
+
+@pytest.mark.parametrize("name", ["machine", "killed", "policies", "redacted"])
+def test_lines_give_the_bytes_of_the_trace_back(name: str) -> None:
+    """Records of every kind, under every payload policy, selected and redacted."""
+    with Bundle.open(TRACES / f"v{format.VERSION}-{name}") as bundle:
+        for stream in bundle.processes:
+            (content,) = (content for _, content in stream.windows())
+            rows = RowMaker(bundle.schema)
+            back = [row for record in load_lines(dump_lines(stream.records())) for row in rows.rows(record)]
+            written = b"".join(map(pack, [(format.WINDOW, 1, 0, 0), *back]))
+            assert written == content[: committed(content, "")]

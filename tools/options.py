@@ -76,12 +76,15 @@ class Payload(Word):
     name = "policy"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from cannery.recorder.format import POLICIES
         from cannery.recorder.policy import PolicyError, parse_policy
 
         try:
             policy = parse_policy(str(value))
         except PolicyError as error:
-            self.fail(str(error), param, ctx)
+            word = str(value).rpartition(",")[2].rpartition("=")[2].strip()
+            near = suggestion(word, [*POLICIES]) if word not in POLICIES else ""
+            self.fail(f"{error}{near}", param, ctx)
         if policy.names_functions:
             from cannery.runtime.api import MODEL
 
