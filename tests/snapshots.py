@@ -6,7 +6,7 @@ from typing import Any
 from cannery.runtime.machine import Machine
 
 # What a refused call may change (messages, the last error), and what is no state of the model.
-CHANGING = {"last_error", "messages", "caller", "now", "due"}
+CHANGING = {"last_error", "messages", "caller", "calling", "now", "due"}
 # The flag that records and waits of an event are bound to stays, even if that call fails (semantics.md 1.7).
 BOUND = {"record_flag", "wait_flag", "plain", "plain_wait"}
 IGNORED = CHANGING | BOUND | {"known_as", "port", "store", "handlers", "settings", "profile", "behaviour"}
