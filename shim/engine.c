@@ -201,6 +201,10 @@ static void report_failure(PyObject *where) { PyErr_WriteUnraisable(where); }
 
 /* ---- fork ---- */
 
+static int holds_nothing(void) { return 0; } /* nobody else knows of this interpreter */
+
+static int holds_host(void) { return PyGILState_Check(); }
+
 static void before_fork(struct cannery_thread *thread)
 {
     enter(thread);
@@ -395,10 +399,11 @@ int cannery_engine_start(int abi, const struct cannery_services *table, const st
         explain(error, error_size);
     if (shared) {
         PyGILState_Release(host_state);
-        *engine = (struct cannery_engine){ enter_host, serve, leave_host, retire_host, before_fork_host, after_fork_host };
+        *engine = (struct cannery_engine){ enter_host, serve, leave_host, retire_host, holds_host, before_fork_host,
+                                            after_fork_host };
     } else {
         PyEval_SaveThread();
-        *engine = (struct cannery_engine){ enter, serve, leave, retire, before_fork, after_fork };
+        *engine = (struct cannery_engine){ enter, serve, leave, retire, holds_nothing, before_fork, after_fork };
     }
     return failed;
 }

@@ -384,7 +384,10 @@ static void dismiss(uint32_t number)
 /* ---- fork ---- */
 
 static struct cannery_request fork_turn;
+static int fork_has_turn;
 
+/* A Python that forks in its own placement holds its GIL, which whoever has the engine may be waiting for. Then the turn is
+ * not taken: while we hold that lock nobody else runs in the engine, and the child begins with a model of its own. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&start_lock);
@@ -394,7 +397,9 @@ static void before_fork(void)
     if (thread == NULL)
         return;
     fork_turn = (struct cannery_request){ .thread = thread };
-    cannery_turn_take(&fork_turn);
+    fork_has_turn = !engine.holds_interpreter();
+    if (fork_has_turn)
+        cannery_turn_take(&fork_turn);
     engine.before_fork(thread);
 }
 
@@ -402,7 +407,8 @@ static void after_fork_in_parent(void)
 {
     if (atomic_load(&stage) == RUNNING && this_thread != NULL) {
         engine.after_fork(this_thread, 0);
-        cannery_turn_give();
+        if (fork_has_turn)
+            cannery_turn_give();
     }
     pthread_mutex_unlock(&start_lock);
 }

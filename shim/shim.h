@@ -165,7 +165,7 @@ struct cannery_thread_engine {
 
 /* ---- engine <-> shim ---- */
 
-enum { CANNERY_ENGINE_ABI = 2 };
+enum { CANNERY_ENGINE_ABI = 3 };
 
 struct cannery_services { /* what the engine may ask of the shim; all of it runs in the program's namespace */
     void *(*malloc)(size_t);
@@ -207,6 +207,7 @@ struct cannery_engine { /* called with the engine lock held, except `start` */
     void (*serve)(struct cannery_request *);
     void (*leave)(struct cannery_thread *);
     void (*retire)(struct cannery_thread *);        /* enter + drop the thread's state + leave */
+    int (*holds_interpreter)(void); /* whether the calling thread has the lock that `enter` waits for */
     void (*before_fork)(struct cannery_thread *);
     void (*after_fork)(struct cannery_thread *, int child);
 };

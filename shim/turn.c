@@ -101,7 +101,8 @@ uint64_t cannery_turn_count(void) { return atomic_load_explicit(&turns, memory_o
 
 void cannery_turn_reset_in_child(void)
 {
-    /* the forking thread holds the engine; those who queued do not exist here */
+    /* the forking thread holds the engine from now on; those who queued do not exist here */
+    atomic_store(&held, 1);
     atomic_store(&queue, NULL);
     atomic_store(&parking, NULL);
     atomic_store(&competing, 0);
