@@ -91,6 +91,12 @@ static struct cannery_entry *mapped(uint32_t index) /* one that Python has seen 
     return &exchange.segments[index >> SEGMENT_SHIFT][index & (CANNERY_SEGMENT - 1)];
 }
 
+static uint32_t members_used(void)
+{
+    uint32_t used = __atomic_load_n(&exchange.control->members_used, __ATOMIC_ACQUIRE);
+    return used < CANNERY_MEMBERS ? used : CANNERY_MEMBERS; /* whatever the file says */
+}
+
 /* ---- the lock ---- */
 
 void cannery_exchange_lock(void)
@@ -128,7 +134,7 @@ int64_t cannery_exchange_hold(uint32_t device, uint32_t kind, int64_t amount, ui
     struct cannery_control *control = exchange.control;
     uint64_t others = 0;
     cannery_exchange_lock();
-    for (uint32_t slot = 0; slot < control->members_used; slot++)
+    for (uint32_t slot = 0; slot < members_used(); slot++)
         if (slot != exchange.slot && __atomic_load_n(&control->members[slot].pid, __ATOMIC_ACQUIRE) != 0)
             others += control->members[slot].held[device][kind];
     uint64_t *own = &exchange.self->held[device][kind];
@@ -191,7 +197,7 @@ uint64_t cannery_exchange_state(uint32_t index)
 
 static int signalled_by_others(uint32_t index)
 {
-    for (uint32_t slot = 0; slot < exchange.control->members_used; slot++) {
+    for (uint32_t slot = 0; slot < members_used(); slot++) {
         struct cannery_member *member = &exchange.control->members[slot];
         if (slot != exchange.slot && __atomic_load_n(&member->signalling, __ATOMIC_SEQ_CST) == index + 1 &&
             lives(member->pid, (uint32_t)member->born))
