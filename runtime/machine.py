@@ -145,9 +145,14 @@ class Machine:
         self.event_cost = self.profile.event_ns
         self.handlers: list[Handler | None] = table.bind(self)
 
+    def tell_functions(self) -> None:
+        """Have :meth:`moving` know, from the next call on; before that it does not. Calls take a little longer then, so
+        only where a port treats functions differently. For drivers, before they take handlers."""
+        table.tell(self)
+
     def moving(self) -> str:
         """The function for which bytes pass through the port now: that of the task that runs, else that of the call.
-        Empty where the task was not queued by a call. For ports that treat functions differently."""
+        Empty where the task was not queued by a call."""
         task = self.schedule.running_task
         return self.calling if task is None else getattr(task, "caller", "")
 
