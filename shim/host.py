@@ -5,7 +5,6 @@ Everything that passes through it becomes an effect of the present step (``effec
 """
 
 import os
-import resource
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +15,7 @@ from cannery.recorder.payloads import PayloadStore, WirePayload
 from cannery.recorder.window import check_file_size
 from cannery.shim._engine import ffi, lib
 from cannery.shim.exchange import LiveExchange
-from cannery.shim.host_files import map_file
+from cannery.shim.host_files import map_file, no_file_size_limit
 from cannery.shim.kernels import LiveModels
 
 if TYPE_CHECKING:
@@ -36,24 +35,13 @@ LARGEST_FILE: Final = 1 << 30
 _NOT_RECORDED: Final = PayloadStore(os.devnull, "none", None, lambda reason: None)
 
 
-class _no_file_size_limit:  # noqa: N801 - used like a function
-    """Device memory is no file of the program: its limit (RLIMIT_FSIZE) is lifted as far as the system lets it."""
-
-    def __enter__(self) -> None:
-        self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (self.before[1], self.before[1]))
-
-    def __exit__(self, *_: object) -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
-
-
 class MemoryFile:
     """Device memory: an anonymous file, so that other processes can be given parts of it; see runtime/ports.py."""
 
     def __init__(self, device: int, span: int) -> None:
         self.descriptor = os.memfd_create(f"cannery-device-{device}", os.MFD_CLOEXEC)
         try:
-            with _no_file_size_limit():
+            with no_file_size_limit():
                 check_file_size(span)  # a hard limit: an error, not the signal that ends the program
                 os.ftruncate(self.descriptor, span)
             self.view = map_file(self.descriptor, span)

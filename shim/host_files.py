@@ -1,6 +1,7 @@
 """Files that are mapped, without keeping a descriptor of theirs."""
 
 import os
+import resource
 
 from cannery.shim._engine import ffi, lib
 
@@ -16,3 +17,15 @@ def map_file(descriptor: int, size: int, offset: int = 0) -> memoryview:
         raise OSError(ffi.errno, os.strerror(ffi.errno))
     owner = ffi.gc(address, lambda pointer: lib.cannery_unmap(pointer, size))
     return memoryview(ffi.buffer(owner, size)).cast("B")
+
+
+class no_file_size_limit:  # noqa: N801 - used like a function
+    """Device memory, and what a session shares, are no files of the program: its limit (RLIMIT_FSIZE) is lifted as far
+    as the system lets it."""
+
+    def __enter__(self) -> None:
+        self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.before[1], self.before[1]))
+
+    def __exit__(self, *_: object) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, self.before)

@@ -4,13 +4,14 @@ order that a kill in the middle leaves nothing that counts, or something that wh
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from cannery.recorder.window import check_file_size
 from cannery.shim import commons, members
 from cannery.shim._engine import ffi, lib
-from cannery.shim.host_files import map_file
+from cannery.shim.host_files import map_file, no_file_size_limit
 
 EVENT_KIND: Final = 2  # runtime/exchange.py
 ENTRY_SIZE: Final = 256
@@ -66,7 +67,11 @@ class SessionFiles:
         finally:
             os.close(folder)
 
-    def _map(self, descriptor: int, size: int) -> Any:
+    def _open(self, folder: int, name: str, size: int, fill: Callable[[int], None] | None = None) -> Any:
+        """The view of a file, which is made if there is none. Raises OSError."""
+        with no_file_size_limit():
+            check_file_size(size)  # a hard limit: an error, not the signal that ends the program
+            descriptor = commons.open_file(folder, name, size, fill)
         try:
             view = map_file(descriptor, size)
         finally:
@@ -78,10 +83,7 @@ class SessionFiles:
         space = os.stat("/proc/self/ns/pid").st_ino
         named = self._session.encode(errors="surrogateescape")[:63]
         head = members.HEAD.pack(members.MAGIC, members.VERSION, 0, 0, 0, 0, 0, space, named)
-        file = commons.open_file(
-            folder, commons.CONTROL, members.CONTROL_SIZE, lambda descriptor: _write(descriptor, head)
-        )
-        self._view = self._map(file, members.CONTROL_SIZE)
+        self._view = self._open(folder, commons.CONTROL, members.CONTROL_SIZE, lambda file: _write(file, head))
         self._control = ffi.cast("struct cannery_control *", ffi.from_buffer(self._view))
         if bytes(self._view[:8]) != members.MAGIC or self._control.version != members.VERSION:
             raise commons.NoCommons("the session was begun by another version of Cannery")
@@ -172,7 +174,7 @@ class SessionFiles:
                 self._map_segment(number, opened)
             return
         size = SEGMENT * ENTRY_SIZE
-        view = self._map(commons.open_file(folder, f"entries-{number:02d}", size), size)
+        view = self._open(folder, f"entries-{number:02d}", size)
         self._segments.append(view)
         lib.cannery_exchange_segment(number, ffi.cast("struct cannery_entry *", ffi.from_buffer(view)))
 
@@ -272,7 +274,7 @@ class SessionFiles:
         view = self._records.get(index)
         if view is None:
             with self._folder() as folder:
-                view = self._map(commons.open_file(folder, f"records-{index}", RECORDS_SIZE), RECORDS_SIZE)
+                view = self._open(folder, f"records-{index}", RECORDS_SIZE)
             self._records[index] = view
         return ffi.cast("uint64_t *", ffi.from_buffer(view))
 

@@ -74,6 +74,7 @@ def command(context: click.Context, /, trace: str | None, force: bool | None, re
     except SettingError as error:
         raise Failure(str(error)) from None
     program = launch.find_program(command_line[0], environment)
+    _check_models(environment, kernels)
     for text in misspelt(environment):
         click.echo(f"cannery: {text}; it has no effect", err=True)
     name = session or environment.get("CANNERY_SESSION") or os.urandom(8).hex()
