@@ -48,9 +48,7 @@ def redact(source: str | Path, target: str | Path, *, hashes: bool = True, force
         for stream in bundle.processes:
             if stream.alive:
                 raise NotFinished(f"process {stream.ordinal} still runs; redact the trace when it has ended")
-        lock = create_bundle(
-            str(target), os.urandom(8).hex(), bundle.schema.pack(), force=force, tool=bundle.tool
-        )
+        lock = create_bundle(str(target), os.urandom(8).hex(), bundle.schema.pack(), force=force, tool=bundle.tool)
         try:
             with Folder(str(target)) as folder:
                 if bundle.end is not None:

@@ -147,5 +147,11 @@ def _physical(mine: int) -> Live:
 
 ALL = {
     f"{what} of the {which} process": (lambda make=make, mine=mine: make(mine))
-    for what, make in (("notifies", _notifies), ("events", _events), ("memory", _memory), ("physical memory",
-    _physical)) for mine, which in enumerate(("first", "second")) }
+    for what, make in (
+        ("notifies", _notifies),
+        ("events", _events),
+        ("memory", _memory),
+        ("physical memory", _physical),
+    )
+    for mine, which in enumerate(("first", "second"))
+}

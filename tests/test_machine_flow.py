@@ -45,7 +45,7 @@ class FlowDriver(GraphDriver):
         return address
 
     def finish(self, end: int) -> None:
-        self.put(self.memory + 2048, b"noted..." )
+        self.put(self.memory + 2048, b"noted...")
         self.built(self.model, end)
 
     def execute(self) -> Any:
@@ -136,7 +136,6 @@ class TestStreams:
         driver.ok("aclrtFree", gone)
         assert driver.execute() == 507011
 
-
     def test_streams_that_go_on_after_the_end_are_no_part_of_the_run(self, driver: FlowDriver) -> None:
         first, second, third = driver.bound(HEAD, HEAD, ACTIVATED)
         gate = driver.event(1)
@@ -185,9 +184,7 @@ class TestLabels:
         return index
 
     @pytest.mark.parametrize(("index", "trail"), [(0, {0, 1, 2}), (1, {1, 2}), (2, {2}), (3, {2}), (-1, {2})])
-    def test_a_run_goes_on_at_the_label_with_the_index(
-        self, driver: FlowDriver, index: int, trail: set[int]
-    ) -> None:
+    def test_a_run_goes_on_at_the_label_with_the_index(self, driver: FlowDriver, index: int, trail: set[int]) -> None:
         """Above the highest index it is the last label."""
         self.switch(driver)
         driver.number(index, 0)

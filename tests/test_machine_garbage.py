@@ -130,6 +130,8 @@ def counting(driver: Driver) -> None:
     driver.ok("aclrtCntNotifyRecord", notify, 0, (1, 3))
     driver.ok("aclrtSynchronizeStream", 0)
     driver.ok("aclrtCntNotifyDestroy", notify)
+
+
 def kernels(driver: Driver) -> None:
     """A binary, argument lists, launches that run, fail, wait in a graph and are lost with their stream."""
     driver.host.files[b"/k.o"] = kernel_tools.elf("double", "raises", "unknown")

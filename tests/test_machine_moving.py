@@ -108,4 +108,3 @@ def test_bytes_never_pass_for_nobody(name: str, monkeypatch: pytest.MonkeyPatch)
     scenarios.ALL[name]()
     assert "" not in names
     assert not {each for each in names if each.startswith(("aclrtSynchronize", "aclrtQuery", "aclrtStreamQuery"))}
-

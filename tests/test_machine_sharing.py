@@ -24,7 +24,7 @@ class TestNotify:
     @pytest.mark.parametrize("way", [0, 1])
     def test_a_record_of_one_releases_a_wait_of_the_other(self, any_pair: Pair, way: int) -> None:
         handles = any_pair.notify()
-        waiting, recording = (any_pair.one, any_pair.two)[::(1, -1)[way]]
+        waiting, recording = (any_pair.one, any_pair.two)[:: (1, -1)[way]]
         here, there = handles[:: (1, -1)[way]]
         stream = waiting.stream()
         waiting.ok("aclrtWaitAndResetNotify", here, stream, 0)
@@ -268,7 +268,7 @@ class TestEvents:
     @pytest.mark.parametrize("way", [0, 1])
     def test_a_wait_is_for_the_latest_record_of_whichever_process(self, any_pair: Pair, way: int) -> None:
         events = any_pair.event()
-        waiting, recording = (any_pair.one, any_pair.two)[::(1, -1)[way]]
+        waiting, recording = (any_pair.one, any_pair.two)[:: (1, -1)[way]]
         here, there = events[:: (1, -1)[way]]
         held, stream = recording.stream(), waiting.stream()
         gate = recording.gate(held)

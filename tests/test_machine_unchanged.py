@@ -17,6 +17,7 @@ NAMES = sorted(GraphWorld("default").names)
 FUNCTIONS = sorted(Driver().handlers)
 PARAMETERS = {function.name: [param.ctype for param in function.params] for function in MODEL.functions}
 SIGNED = {"int32_t", "aclrtMemcpyKind", "aclrtMemAttr", "aclrtMemMallocPolicy", "aclrtLastErrLevel"}
+WIDTHS = {"uint8_t": 8, "uint16_t": 16, "uint32_t": 32}
 CONSUMING = (  # what they answer is a failure that counts, or the end of something that failed
     "aclrtSynchronize",
     "aclmdlRIExecute",
@@ -26,6 +27,13 @@ CONSUMING = (  # what they answer is a failure that counts, or the end of someth
 )
 NO_ERRORS = ("aclGetRecentErrMsg", "aclrtGetSocName", "aclrtGetLastError", "aclrtCreateBinary")
 BREAKING = frozenset({"broken", "interrupted"})  # a refused call can break a capture
+
+
+def passed(value: int, ctype: str) -> int:
+    """What arrives when a C program passes the value as that type."""
+    if ctype in SIGNED:
+        return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+    return value % (1 << WIDTHS.get(ctype, 64))
 
 
 def gives(role: roles.Role) -> bool:
@@ -54,7 +62,7 @@ def test_a_refused_call_changes_nothing(program: list[tuple[tuple[str, tuple[Any
     driver.machine.thread(2)
     for (name, arguments), thread in program:
         decoded = [
-            world(argument) if ctype in SIGNED else world(argument) % (1 << 64)
+            passed(world(argument), ctype)
             for argument, ctype in zip(arguments, PARAMETERS[name], strict=True)
         ]
         blocks: dict[int, Any] = {}

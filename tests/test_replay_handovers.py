@@ -44,9 +44,7 @@ def test_what_a_process_takes_itself_is_no_hand_over() -> None:
         ([(SET, 7, 1), (CLEARED, 7, 2)], [(TAKEN, 7, 3)], "process 2 took shared thing 7 at change 3; it was not set"),
     ],
 )
-def test_what_does_not_fit_is_named(
-    one: list[tuple[int, ...]], two: list[tuple[int, ...]], problem: str
-) -> None:
+def test_what_does_not_fit_is_named(one: list[tuple[int, ...]], two: list[tuple[int, ...]], problem: str) -> None:
     assert together(one, two).problem == problem
 
 

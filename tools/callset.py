@@ -1,9 +1,9 @@
 """Sets of calls as people write them, the same for every verb: by number, by function, or from a file.
 
-    12                 one call                        aclrtMalloc      every call of a function
-    100-200            a range; also 100-, -200, -     aclrtMemcpy*     of all functions of that pattern
-    0-1000/2           every second call of it         @file            the sets in a file, one a line
-    5,9,aclrtFree      what is in any of these
+12                 one call                        aclrtMalloc      every call of a function
+100-200            a range; also 100-, -200, -     aclrtMemcpy*     of all functions of that pattern
+0-1000/2           every second call of it         @file            the sets in a file, one a line
+5,9,aclrtFree      what is in any of these
 """
 
 import re

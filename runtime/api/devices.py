@@ -38,9 +38,7 @@ DEVICES: Final[tuple[Annotation, ...]] = (
     # Versions of the packages that the program would run with, and what these and the devices can do.
     call("aclsysGetVersionStr")(pkgName=CString(), versionStr=Buffer(f"{len(TOOLKIT) + 1}", "out")),
     call("aclsysGetVersionNum")(pkgName=CString(), versionNum=OutScalar("int32_t")),
-    call("aclsysGetCANNVersion")(
-        name=Scalar("aclCANNPackageName"), version=Struct("aclCANNPackageVersion", "out")
-    ),
+    call("aclsysGetCANNVersion")(name=Scalar("aclCANNPackageName"), version=Struct("aclCANNPackageVersion", "out")),
     call("aclGetCannAttributeList")(cannAttrList=ConstantOut(), num=OutScalar("size_t")),
     call("aclGetCannAttribute")(cannAttr=Scalar("aclCannAttr"), value=OutScalar("int32_t")),
     call("aclGetDeviceCapability")(

@@ -4,7 +4,6 @@ Reference documents (chapter 14) for what the calls do, public implementation fo
 Our choice is what a binary may be: an ELF file for any machine, since what kernels do comes from kernel models.
 """
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.binaries import Binary, Description, Kernel, Symbols, entry_of, functions
@@ -231,6 +230,8 @@ def _operators(content: bytes, path: bytes) -> Symbols | None:
     """The names of operators in an operator information file. Raises 107000."""
     if isinstance(content, Unknown):
         return None
+    import json  # seldom needed, and slow to import
+
     try:
         found = json.loads(content)
         return {name.encode(): None for name, facts in found.items() if "opInfo" in facts}

@@ -214,9 +214,7 @@ def set_label(machine: "Machine", thread: Thread, handle: int, stream_handle: in
 
 
 @call("aclrtCreateLabelList")
-def create_label_list(
-    machine: "Machine", thread: Thread, handles: tuple[int, ...] | None, count: int, out: int
-) -> Any:
+def create_label_list(machine: "Machine", thread: Thread, handles: tuple[int, ...] | None, count: int, out: int) -> Any:
     if handles is None:
         raise null("labels")
     if not out:

@@ -34,9 +34,7 @@ def test_a_sandbox_that_forbids_process_vm_calls_changes_nothing(
     assert replay_process(bundle, bundle.processes[0]).same
 
 
-def test_a_program_that_closes_every_descriptor_goes_on_and_is_recorded(
-    build: Build, run: Run, tmp_path: Path
-) -> None:
+def test_a_program_that_closes_every_descriptor_goes_on_and_is_recorded(build: Build, run: Run, tmp_path: Path) -> None:
     trace, mine = tmp_path / "t.cann", tmp_path / "mine"
     done = run(build("close_all.c"), str(mine), env={"CANNERY_TRACE": str(trace)})
     assert (done.returncode, done.stderr) == (0, "")

@@ -269,9 +269,7 @@ class TestChildren:
     """Every process that calls has a stream of its own in the bundle, and all are of one session."""
 
     @pytest.mark.parametrize("way", CHILDREN)
-    def test_of_a_python_program(
-        self, way: str, cannery: Run, runtime: dict[str, str], tmp_path: Path
-    ) -> None:
+    def test_of_a_python_program(self, way: str, cannery: Run, runtime: dict[str, str], tmp_path: Path) -> None:
         program, trace = tmp_path / "program.py", tmp_path / "trace.cann"
         program.write_text(PROGRAM.replace("BODY", CHILDREN[way].replace("\n", "\n        ")))
         done = cannery("run", "-o", trace, "--", sys.executable, program, env=runtime)

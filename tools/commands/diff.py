@@ -20,11 +20,21 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; docs/diff.md has its keys.")
 @click.option("--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Also write a JUnit XML report.")
 @callset.option
-@click.option("--ignore", multiple=True, metavar="FUNCTION[,...]",
-              help="Leave out calls of these functions; * and ? stand for anything. May be repeated.")
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="FUNCTION[,...]",
+    help="Leave out calls of these functions; * and ? stand for anything. May be repeated.",
+)
 @click.option("--payloads/--no-payloads", default=True, help="Compare the bytes that were copied, or not.")
-@click.option("--limit", type=options.Whole(), default=10, show_default=True, metavar="N",
-              help="Causes to describe for each process; the others are counted. 0: all.")
+@click.option(
+    "--limit",
+    type=options.Whole(),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Causes to describe for each process; the others are counted. 0: all.",
+)
 @click.option("--unfold", is_flag=True, help="Describe each difference by itself, also those that seem to follow.")
 @click.option("--process", type=options.Whole(1), metavar="N", help="Only this process of A (see 'cannery info').")
 @click.pass_context

@@ -9,9 +9,13 @@ from cannery.tools.errors import Failure
 @click.command(name="redact")
 @click.argument("trace", type=click.Path())
 @click.option("-o", "--output", "target", type=click.Path(), required=True, metavar="TRACE", help="Where to write it.")
-@click.option("--payload", type=options.OneOf("hash", "none"), default="hash",
-              help="What to keep of bytes that passed: hashes, from which short content can be guessed, or only sizes."
-              " [default: hash]")
+@click.option(
+    "--payload",
+    type=options.OneOf("hash", "none"),
+    default="hash",
+    help="What to keep of bytes that passed: hashes, from which short content can be guessed, or only sizes."
+    " [default: hash]",
+)
 @click.option("--force", is_flag=True, help="Replace an existing trace.")
 def command(trace: str, target: str, payload: str, force: bool) -> None:  # fmt: skip
     """Copy a trace without its data, to give it away.

@@ -16,27 +16,58 @@ _HANDED_ON: Final = "CANNERY_LAUNCH"  # "session:trace" of the run that started 
 
 
 @click.command(name="run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
-@click.option("-o", "--output", "trace", type=click.Path(), metavar="TRACE",
-              help="Folder to record into. [default: PROGRAM.cann, or SCRIPT.cann for a script; PROGRAM-2.cann, ... if"
-              " that exists]")
+@click.option(
+    "-o",
+    "--output",
+    "trace",
+    type=click.Path(),
+    metavar="TRACE",
+    help="Folder to record into. [default: PROGRAM.cann, or SCRIPT.cann for a script; PROGRAM-2.cann, ... if"
+    " that exists]",
+)
 @click.option("--force", is_flag=True, default=None, help="Replace an existing trace.")
 @click.option("--record/--no-record", default=None, help="Record, or only simulate.")
 @options.settings
-@click.option("--payload", type=options.Payload(), envvar="CANNERY_PAYLOAD", metavar="POLICY",
-              help="Bytes to keep: 'input', those the program gives the device (and hashes of results), 'full', all,"
-              " 'hash', only hashes, 'none', only sizes. Rules by function and size may follow, as in"
-              " full,aclrtMemcpyAsync=hash,>1M=none. [default: input]")
-@click.option("--payload-limit", type=options.Size(), envvar="CANNERY_PAYLOAD_LIMIT", metavar="SIZE",
-              help="Keep only the hash of anything longer, as in 64M.")
-@click.option("--calls", type=options.Selection(), envvar="CANNERY_CALLS", metavar="SET",
-              help="Record only these calls, by number or function, as in 0-9999 or aclrtMemcpy*. Such a trace can be"
-              " read, and replayed up to the first call that is missing. [default: all]")
-@options.kernels("Python file that says what kernels compute. May be repeated. [default: CANNERY_KERNELS, and the"
-                 " models of installed packages]")
-@click.option("--engine", type=options.OneOf("private", "inline", "host"), envvar="CANNERY_ENGINE",
-              help="Where the engine's Python lives; change it only where 'private' cannot be loaded.")
-@click.option("--session", metavar="NAME", help="Join, or begin, the session of that name: its programs share devices"
-              " and trace. [default: a session of its own]")
+@click.option(
+    "--payload",
+    type=options.Payload(),
+    envvar="CANNERY_PAYLOAD",
+    metavar="POLICY",
+    help="Bytes to keep: 'input', those the program gives the device (and hashes of results), 'full', all,"
+    " 'hash', only hashes, 'none', only sizes. Rules by function and size may follow, as in"
+    " full,aclrtMemcpyAsync=hash,>1M=none. [default: input]",
+)
+@click.option(
+    "--payload-limit",
+    type=options.Size(),
+    envvar="CANNERY_PAYLOAD_LIMIT",
+    metavar="SIZE",
+    help="Keep only the hash of anything longer, as in 64M.",
+)
+@click.option(
+    "--calls",
+    type=options.Selection(),
+    envvar="CANNERY_CALLS",
+    metavar="SET",
+    help="Record only these calls, by number or function, as in 0-9999 or aclrtMemcpy*. Such a trace can be"
+    " read, and replayed up to the first call that is missing. [default: all]",
+)
+@options.kernels(
+    "Python file that says what kernels compute. May be repeated. [default: CANNERY_KERNELS, and the"
+    " models of installed packages]"
+)
+@click.option(
+    "--engine",
+    type=options.OneOf("private", "inline", "host"),
+    envvar="CANNERY_ENGINE",
+    help="Where the engine's Python lives; change it only where 'private' cannot be loaded.",
+)
+@click.option(
+    "--session",
+    metavar="NAME",
+    help="Join, or begin, the session of that name: its programs share devices"
+    " and trace. [default: a session of its own]",
+)
 @click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGUMENT]...", type=click.UNPROCESSED)
 @click.pass_context
 def command(context: click.Context, /, trace: str | None, force: bool | None, record: bool | None, session: str | None,

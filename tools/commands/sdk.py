@@ -14,8 +14,12 @@ from cannery.tools.errors import Failure
 @click.option("--include", "what", flag_value="include", help="The folder for -I.")
 @click.option("--lib", "what", flag_value="lib", help="The folder for -L, and for LD_LIBRARY_PATH without CANN.")
 @click.option("--preload", "what", flag_value="preload", help="The library for LD_PRELOAD.")
-@click.option("--library-path", "what", flag_value="library-path",
-              help="LD_LIBRARY_PATH as 'run' sets it: the present one between Cannery's folders.")
+@click.option(
+    "--library-path",
+    "what",
+    flag_value="library-path",
+    help="LD_LIBRARY_PATH as 'run' sets it: the present one between Cannery's folders.",
+)
 def command(what: str | None) -> None:  # fmt: skip
     """Print the folder that stands for a CANN installation: include/acl/acl.h and lib64/libascendcl.so.
 

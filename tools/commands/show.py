@@ -37,10 +37,16 @@ class Filter(NamedTuple):
 @click.command(name="show")
 @click.argument("trace", type=click.Path())
 @callset.option
-@click.option("--function", "functions", multiple=True, metavar="PATTERN",
-              help="Only functions of that name; * and ? stand for anything. May be repeated.")
-@click.option("--thread", "threads", multiple=True, type=options.Whole(), metavar="N",
-              help="Only that thread. May be repeated.")
+@click.option(
+    "--function",
+    "functions",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only functions of that name; * and ? stand for anything. May be repeated.",
+)
+@click.option(
+    "--thread", "threads", multiple=True, type=options.Whole(), metavar="N", help="Only that thread. May be repeated."
+)
 @click.option("--failed", is_flag=True, help="Only calls that returned an error.")
 @options.process
 @click.option("--bare", is_flag=True, help="Leave out call numbers and times, so that two listings can be compared.")
