@@ -27,6 +27,19 @@ from cannery.recorder.stream import REGION_TOPIC, SKIPPED_TOPIC, STOPPED_TOPIC
 KEPT_TOPICS: Final = (REGION_TOPIC, SKIPPED_TOPIC, STOPPED_TOPIC)
 """Notes without which a copy does not replay, or which say how the recording ended."""
 
+NUMBERS: Final = frozenset(
+    {
+        "aclmdlRITaskGetParams(params)",
+        "aclmdlRITaskSetParams(params)",
+        "aclrtGetStreamAttribute(value)",
+        "aclrtKernelArgsAppend(param)",
+        "aclrtKernelArgsParaUpdate(param)",
+        "aclrtLaunchKernelWithHostArgs(hostArgs)",
+        "aclrtSetStreamAttribute(value)",
+    }
+)
+"""Parameters whose bytes are numbers and addresses, without which a copy does not replay. All other bytes are text, or
+data of the program."""
 _ADDRESSES: Final = 1 << 32  # a raw value from here up may be one
 
 
@@ -112,19 +125,20 @@ class Redactor:
         if isinstance(record, Call | Enter | Exit):
             form = self._schema[record.function]
             if not isinstance(record, Exit):
-                changed["ins"] = tuple(map(self._value, [(p.into, p.ctype) for p in form.params], record.ins))
+                names = [(param.into, f"{form.name}({param.name})") for param in form.params]
+                changed["ins"] = tuple(map(self._value, names, record.ins))
             if not isinstance(record, Enter):
-                changed["ret"] = self._value((form.result, form.returns), record.ret)
-                outputs = [(param.out or "none", param.ctype) for param in form.outputs]
-                changed["outs"] = tuple(map(self._value, outputs, record.outs))
+                changed["ret"] = self._value((form.result, form.name), record.ret)
+                names = [(param.out or "none", f"{form.name}({param.name})") for param in form.outputs]
+                changed["outs"] = tuple(map(self._value, names, record.outs))
         if getattr(record, "effects", ()):
             changed["effects"] = tuple(self._effect(effect) for effect in record.effects)  # type: ignore[union-attr]
         return record._replace(**changed)
 
     def _value(self, kind: tuple[str, str], value: Any) -> Any:
-        """``kind``: form and C type. Text is bytes that are ``char`` in C; other bytes are numbers in a structure."""
-        form, ctype = kind
-        if isinstance(value, bytes) and form == "bytes" and "char" in ctype:
+        """``kind``: form, and the parameter's name."""
+        form, name = kind
+        if isinstance(value, bytes) and form == "bytes" and name not in NUMBERS:
             return self._other(value)
         if form == "raw" and isinstance(value, int) and value >= _ADDRESSES:
             return self._raw.setdefault(value, _ADDRESSES + len(self._raw))

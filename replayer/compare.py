@@ -1,7 +1,6 @@
 """Compares what the machine answers with what is recorded, and keeps the differences."""
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 from cannery.recorder.codec import FunctionCodec, Wire
@@ -30,7 +29,6 @@ class Comparison:
 
     def __init__(self, schema: Schema, wire: Wire, go_on: bool, redacted: bool = False) -> None:
         self.count = 0
-        self.unknown_bytes: Callable[[], int] = lambda: 0  # that the machine read and the trace does not have
         self.unverified = 0  # results whose bytes a redaction took away
         self.differences: list[Difference] = []
         self.printer = Printer(schema)
@@ -51,11 +49,11 @@ class Comparison:
 
     def differ(self, record: Record | None, what: str, expected: str, actual: str, *also: Any) -> None:
         """Keep a difference. ``also`` are ordinals of objects that the record does not name. Raises Stop unless told
-        to go on, and Incomplete where bytes that a redaction took away may be the reason."""
-        if self._redacted and self.unknown_bytes():
+        to go on, and Incomplete in a redacted trace, where what was taken away may be the reason."""
+        if self._redacted:
             where = "" if record is None else self.printer.line(record)
             raise Incomplete(
-                f"{where or what}: {what} would be {actual}; it may follow from bytes that the redaction took away"
+                f"{where or what}: {what} would be {actual}; it may follow from bytes or text that were redacted"
             )
         self.count += 1
         if len(self.differences) < LISTED:

@@ -91,7 +91,6 @@ class Replay:
         self._exact = not what_if
         self._place = book.place
         self.port = ReplayPort(base, span, content, book.region, exact=not what_if, memory=memory, models=models)
-        self.compared.unknown_bytes = lambda: self.port.unknown_bytes
         self.machine = Machine(settings, self.port)
         self.machine.ordinal = first_ordinal
         self._start = start

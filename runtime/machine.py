@@ -29,7 +29,7 @@ from cannery.runtime.objects import Context, Device, Event, Process, Stream, Thr
 from cannery.runtime.ports import HostPort
 from cannery.runtime.products import profile
 from cannery.runtime.profiler import Profiler
-from cannery.runtime.reach import Hold, hold
+from cannery.runtime.reach import Hold, hold, reachable
 from cannery.runtime.schedule import FAR
 from cannery.runtime.schedule_serial import make_schedule
 from cannery.runtime.settings import Settings
@@ -45,6 +45,7 @@ Reply = Any  # the return value, a tuple of it and the outputs, a Wait, or an In
 Handler = Callable[..., Reply]
 
 _MILLISECOND: Final = 1_000_000
+_MOMENT: Final = 20_000  # ns
 
 
 class Wait:
@@ -145,9 +146,14 @@ class Machine:
         self.event_cost = self.profile.event_ns
         self.handlers: list[Handler | None] = table.bind(self)
 
+    def tell_functions(self) -> None:
+        """Have :meth:`moving` know, from the next call on; before that it does not. Calls take a little longer then, so
+        only where a port treats functions differently. For drivers, before they take handlers."""
+        table.tell(self)
+
     def moving(self) -> str:
         """The function for which bytes pass through the port now: that of the task that runs, else that of the call.
-        Empty where the task was not queued by a call. For ports that treat functions differently."""
+        Empty where the task was not queued by a call."""
         task = self.schedule.running_task
         return self.calling if task is None else getattr(task, "caller", "")
 
@@ -168,8 +174,15 @@ class Machine:
         return [task for shared in self.shared.values() for task in shared.signals()]
 
     def hasten(self) -> None:
-        """Other processes may wait for what is due next: the pacer is not to give the program time to call first."""
-        if self.shared and self.due != FAR and self.signals():
+        """Other processes may wait for what is queued: what is due in a moment is done now, since waking the pacer
+        takes longer; for the rest the pacer is not to give the program time to call first."""
+        if not self.shared or self.due == FAR:
+            return
+        signals = self.signals()
+        if self.due <= self.now + _MOMENT and not self.schedule.polled:
+            self.schedule.finish([task for task in signals if task.stream.queue[0] is task and reachable(task)])
+            signals = self.signals()
+        if signals and self.due != FAR:
             self.port.exchange.hasten(self.due)
 
     def signalled(self) -> None:

@@ -74,17 +74,18 @@ def _open_own(path: str, within: int | None, make: bool) -> int:
 
 
 @contextmanager
-def locked_session(runtime: int, name: str, make: bool = True) -> Iterator[int]:
+def locked_session(runtime: int, name: str, make: bool = True, wait: bool = True) -> Iterator[int]:
     """A descriptor of a session's folder, while this process holds its lock.
 
     Raises:
         FileNotFoundError: there is none, and none was to be made.
+        BlockingIOError: somebody else has the lock, and it was not to be waited for.
         OSError: it cannot be made or opened.
     """
     while True:
         folder = _open_own(name, runtime, make)
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
+            fcntl.flock(folder, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_there(runtime, name, folder):  # else it was removed while we waited
                 yield folder
                 return

@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <time.h>
 
-enum { WORD = 64, LOCK_SPINS = 200, LOCK_SLEEP_NS = 2000000, SEGMENT_SHIFT = 10 };
+enum { WORD = 64, LOCK_SPINS = 200, LOCK_SLEEP_NS = 2000000, SETTLE_TRIES = 50, SEGMENT_SHIFT = 10 };
 _Static_assert(CANNERY_SEGMENT == 1 << SEGMENT_SHIFT, "entries of a segment");
 _Static_assert(sizeof(struct cannery_entry) == 256, "entry of the session's files");
 
@@ -91,6 +91,12 @@ static struct cannery_entry *mapped(uint32_t index) /* one that Python has seen 
     return &exchange.segments[index >> SEGMENT_SHIFT][index & (CANNERY_SEGMENT - 1)];
 }
 
+static uint32_t members_used(void)
+{
+    uint32_t used = __atomic_load_n(&exchange.control->members_used, __ATOMIC_ACQUIRE);
+    return used < CANNERY_MEMBERS ? used : CANNERY_MEMBERS; /* whatever the file says */
+}
+
 /* ---- the lock ---- */
 
 void cannery_exchange_lock(void)
@@ -128,7 +134,7 @@ int64_t cannery_exchange_hold(uint32_t device, uint32_t kind, int64_t amount, ui
     struct cannery_control *control = exchange.control;
     uint64_t others = 0;
     cannery_exchange_lock();
-    for (uint32_t slot = 0; slot < control->members_used; slot++)
+    for (uint32_t slot = 0; slot < members_used(); slot++)
         if (slot != exchange.slot && __atomic_load_n(&control->members[slot].pid, __ATOMIC_ACQUIRE) != 0)
             others += control->members[slot].held[device][kind];
     uint64_t *own = &exchange.self->held[device][kind];
@@ -189,15 +195,14 @@ uint64_t cannery_exchange_state(uint32_t index)
     return __atomic_load_n(&mapped(index)->state, __ATOMIC_SEQ_CST);
 }
 
-static int signalled_by_others(uint32_t index)
+/* The slot of another member that is about to change an entry; -1: nobody is. */
+static int signaller(uint32_t index)
 {
-    for (uint32_t slot = 0; slot < exchange.control->members_used; slot++) {
-        struct cannery_member *member = &exchange.control->members[slot];
-        if (slot != exchange.slot && __atomic_load_n(&member->signalling, __ATOMIC_SEQ_CST) == index + 1 &&
-            lives(member->pid, (uint32_t)member->born))
-            return 1;
-    }
-    return 0;
+    for (uint32_t slot = 0; slot < members_used(); slot++)
+        if (slot != exchange.slot &&
+            __atomic_load_n(&exchange.control->members[slot].signalling, __ATOMIC_SEQ_CST) == index + 1)
+            return (int)slot;
+    return -1;
 }
 
 static void keep_watch(uint32_t index, uint64_t seen)
@@ -224,7 +229,7 @@ void cannery_exchange_watch(uint32_t index, uint64_t seen)
 {
     keep_watch(index, seen);
     __atomic_fetch_or(waiting_word(mapped(index)), own_bit(), __ATOMIC_SEQ_CST);
-    if (signalled_by_others(index) || cannery_exchange_state(index) != seen)
+    if (signaller(index) >= 0 || cannery_exchange_state(index) != seen)
         ring_member(exchange.slot);
 }
 
@@ -238,19 +243,37 @@ uint64_t cannery_exchange_take(uint32_t index)
     return 0;
 }
 
+/* Whether an entry is another than it was seen, or will be: who changes it wakes first, and is done a moment later. */
+static int look(const struct watch *watch)
+{
+    for (unsigned tries = 0; tries < SETTLE_TRIES; tries++) {
+        int coming = signaller(watch->entry); /* before the state is read: see the head of the file */
+        if (cannery_exchange_state(watch->entry) != watch->seen)
+            return CANNERY_CHANGED;
+        if (coming < 0)
+            return CANNERY_UNCHANGED;
+        sched_yield();
+    }
+    int slot = signaller(watch->entry);
+    if (slot < 0)
+        return CANNERY_UNSETTLED;
+    const struct cannery_member *member = &exchange.control->members[slot];
+    return lives(member->pid, (uint32_t)member->born) ? CANNERY_UNSETTLED : CANNERY_UNCHANGED;
+}
+
 int cannery_exchange_changed(void)
 {
     int unsettled = 0, changed = 0;
     for (uint32_t i = 0; i < exchange.watched;) {
         struct watch *watch = &exchange.watches[i];
-        int coming = signalled_by_others(watch->entry); /* before the state is read: see the head of the file */
-        if (cannery_exchange_state(watch->entry) != watch->seen) {
+        int found = look(watch);
+        if (found == CANNERY_CHANGED) {
             __atomic_fetch_and(waiting_word(mapped(watch->entry)), ~own_bit(), __ATOMIC_SEQ_CST);
             exchange.watches[i] = exchange.watches[--exchange.watched];
             changed = 1;
             continue;
         }
-        unsettled |= coming;
+        unsettled |= found == CANNERY_UNSETTLED;
         i++;
     }
     return changed ? CANNERY_CHANGED : unsettled ? CANNERY_UNSETTLED : CANNERY_UNCHANGED;

@@ -49,11 +49,11 @@ def look(runtime: int, name: str, folder: int) -> Found:
 
 
 def left_over(runtime: int) -> list[Found]:
-    """Sessions none of whose processes lives."""
+    """Sessions none of whose processes lives. One that somebody is just joining counts as alive."""
     found = []
     for name in commons.sessions(runtime):
         try:
-            with commons.locked_session(runtime, name, make=False) as folder:
+            with commons.locked_session(runtime, name, make=False, wait=False) as folder:
                 each = look(runtime, name, folder)
         except OSError:
             continue
@@ -65,7 +65,7 @@ def left_over(runtime: int) -> list[Found]:
 def remove_dead(runtime: int, name: str) -> bool:
     """Remove a session's folder if none of its processes lives. False: one does, or it cannot be removed."""
     try:
-        with commons.locked_session(runtime, name, make=False) as folder:
+        with commons.locked_session(runtime, name, make=False, wait=False) as folder:
             if look(runtime, name, folder).living:
                 return False
             commons.remove_session(runtime, name, folder)

@@ -130,7 +130,8 @@ class Recording:
         writer = make_writer(self.folder.path, schema.functions, wire, self._stopped, start=start, mapper=map_file)
         self.writer = writer
         self.payloads = PayloadStore(self.folder.pack, str(policy), limit, writer.stop)
-        if policy.names_functions:
+        if policy.names_functions or selection is not None:
+            machine.tell_functions()
             host.moving = machine.moving
         if selection is not None:
             from cannery.recorder.selection import SelectiveWriter

@@ -130,7 +130,7 @@ class SessionFiles:
         """With the lock: take back what members hold that died. Whether there was one."""
         dead = [
             slot
-            for slot in range(self._control.members_used)
+            for slot in range(min(self._control.members_used, members.MEMBERS))
             if slot != self.slot and self._control.members[slot].pid and not self.lives(slot)
         ]
         for slot in dead:
@@ -165,7 +165,7 @@ class SessionFiles:
 
     def map_segments(self, folder: int | None = None) -> None:
         """Map the segments that exist."""
-        while len(self._segments) < self._control.segments:
+        while len(self._segments) < min(self._control.segments, SEGMENTS):
             self._map_segment(len(self._segments), folder)
 
     def _map_segment(self, number: int, folder: int | None) -> None:

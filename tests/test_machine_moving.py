@@ -33,6 +33,7 @@ def watched(live: Live) -> list[str]:
 @pytest.fixture(params=["asap", "late"])
 def live(request: pytest.FixtureRequest) -> Live:
     live = Live(Settings(devices=2, schedule=request.param))
+    live.machine.tell_functions()
     live.ok("aclrtSetDevice", 0)
     return live
 
@@ -92,6 +93,7 @@ def test_bytes_never_pass_for_nobody(name: str, monkeypatch: pytest.MonkeyPatch)
 
     def init(live: Live, *args: Any, **more: Any) -> None:
         real(live, *args, **more)
+        live.machine.tell_functions()
         for method in ("read", "write", "move", "file"):
             monkeypatch.setattr(live.host, method, wrapped(live, getattr(live.host, method)))
 

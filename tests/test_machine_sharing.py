@@ -83,10 +83,20 @@ class TestNotify:
         assert any_pair.two.call("aclrtSynchronizeStream", 0) == 0
         assert back
 
+    def test_a_record_on_an_idle_stream_is_made_at_once(self, pair: Pair) -> None:
+        here, there = pair.notify()
+        pair.one.ok("aclrtRecordNotify", here, 0)
+        pair.two.ok("aclrtWaitAndResetNotify", there, 0, 0)
+        assert pair.two.call("aclrtSynchronizeStream", 0) == 0
+
     def test_due_records_are_not_held_back_for_the_program(self, pair: Pair) -> None:
         here, _ = pair.notify()
+        memory = pair.one.device_memory(64 << 20)
+        pair.one.ok("aclrtMemsetAsync", memory, 64 << 20, 0, 64 << 20, 0)
         pair.one.ok("aclrtRecordNotify", here, 0)
         assert pair.one.member.due == pair.one.machine.due
+        pair.one.pace(10)
+        assert pair.session.entries[1].flag
 
     def test_a_reset_takes_back_what_another_process_recorded(self, pair: Pair) -> None:
         here, there = pair.notify()

@@ -37,7 +37,6 @@ def bound(machine: "Machine", name: str, handler: Callable[..., Any], arity: int
 
     def entry_of_two(thread: "Thread", one: Any, two: Any) -> Any:
         machine.caller = thread
-        machine.calling = name
         try:
             return handler(machine, thread, one, two)
         except Refused as refused:
@@ -47,7 +46,6 @@ def bound(machine: "Machine", name: str, handler: Callable[..., Any], arity: int
 
     def entry(thread: "Thread", *arguments: Any) -> Any:
         machine.caller = thread
-        machine.calling = name
         try:
             return handler(machine, thread, *arguments)
         except Refused as refused:
@@ -56,6 +54,16 @@ def bound(machine: "Machine", name: str, handler: Callable[..., Any], arity: int
             return machine.start_again(again, thread, name, entry, arguments)
 
     return entry_of_two if arity == 2 else entry
+
+
+def told(machine: "Machine", name: str, handler: "Handler") -> "Handler":
+    """The handler, which first says its name (Machine.moving)."""
+
+    def entry(thread: "Thread", *arguments: Any) -> Any:
+        machine.calling = name
+        return handler(thread, *arguments)
+
+    return entry
 
 
 def absent(returns: str) -> Callable[..., Any]:

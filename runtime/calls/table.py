@@ -74,7 +74,7 @@ from cannery.runtime.calls import (
     versions,
     virtual_memory,
 )
-from cannery.runtime.calls.registry import EVERYWHERE, HANDLERS, absent, bound
+from cannery.runtime.calls.registry import EVERYWHERE, HANDLERS, absent, bound, told
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Handler, Machine
@@ -143,6 +143,7 @@ __all__ = [
     "stream_memory",
     "streams",
     "symbols",
+    "tell",
     "versions",
     "virtual_memory",
 ]
@@ -160,3 +161,13 @@ def bind(machine: "Machine") -> "list[Handler | None]":
             handler = absent(function.returns)
         handlers.append(None if handler is None else bound(machine, function.name, handler, len(function.params)))
     return handlers
+
+
+def tell(machine: "Machine") -> None:
+    """Have each handler of the machine say its name."""
+    from cannery.runtime.api import MODEL
+
+    for function in MODEL.functions:
+        handler = machine.handlers[function.index]
+        if handler is not None:
+            machine.handlers[function.index] = told(machine, function.name, handler)

@@ -35,7 +35,7 @@ def replays(cannery: Run, trace: Path) -> None:
     assert replay.returncode == 0, replay.stdout
 
 
-@pytest.mark.parametrize("kind", ["notify", "event", "memory", "physical"])
+@pytest.mark.parametrize("kind", ["notify", "event", "slots", "memory", "physical"])
 def test_two_processes_share(kind: str, build: Build, cannery: Run, runtime: dict[str, str], tmp_path: Path) -> None:
     trace = tmp_path / "trace.cann"
     done = cannery("run", "-o", trace, "--", build("shares.c"), kind, env=runtime)

@@ -1,4 +1,4 @@
-/* Two processes share one thing and check that each sees what the other does: shares notify|event|memory|physical.
+/* Two processes share one thing and check that each sees what the other does: shares notify|event|slots|memory|physical.
  * The second is forked before either makes a runtime call. Exit status 0: everything was as it has to be. */
 #include "host.h"
 
@@ -101,6 +101,45 @@ static void event(int owner, aclrtStream stream)
     WANT(aclrtDestroyEvent(shared), 0);
 }
 
+static double milliseconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* All 8192 slots of an event are taken: a record of the other process waits until one is free. */
+static void slots(int owner, aclrtStream stream)
+{
+    enum { STREAMS = 32, EACH = 256 };
+    aclrtEvent shared, gate;
+    aclrtIpcEventHandle handle;
+    if (owner) {
+        WANT(aclrtCreateEventExWithFlag(&shared, ACL_EVENT_IPC), 0);
+        WANT(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC), 0);
+        WANT(aclrtIpcGetEventHandle(shared, &handle), 0);
+        for (int i = 0; i < STREAMS; i++) {
+            MUST(aclrtCreateStream(&stream));
+            MUST(aclrtStreamWaitEvent(stream, gate));
+            for (int j = 0; j < EACH; j++)
+                MUST(aclrtRecordEvent(shared, stream));
+        }
+        give(&handle, sizeof handle);
+        usleep(100000);
+        WANT(aclrtRecordEvent(gate, NULL), 0);
+        WANT(aclrtSynchronizeDevice(), 0);
+        hear();
+    } else {
+        take(&handle, sizeof handle);
+        WANT(aclrtIpcOpenEventHandle(handle, &shared), 0);
+        double before = milliseconds();
+        WANT(aclrtRecordEvent(shared, stream), 0);
+        WANT(milliseconds() - before > 50, 1);
+        WANT(aclrtSynchronizeStream(stream), 0);
+        tell();
+    }
+}
+
 static void memory(int owner, aclrtStream stream)
 {
     char key[65], *address, value = 0;
@@ -181,7 +220,8 @@ static void physical(int owner, aclrtStream stream)
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*body)(int, aclrtStream); } kinds[] = {
-        { "notify", notify }, { "event", event }, { "memory", memory }, { "physical", physical },
+        { "notify", notify }, { "event", event }, { "slots", slots },
+        { "memory", memory }, { "physical", physical },
     };
     int one[2], two[2], status = 0;
     aclrtStream stream;
