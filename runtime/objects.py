@@ -4,8 +4,7 @@ They hold state and no rules; rules are in ``calls/`` (what a call answers) and 
 """
 
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.errors import Message, Refused
 from cannery.runtime.ids import HardwareId, IdPool
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from cannery.runtime.graphs import Graph, Run
     from cannery.runtime.host_functions import Runner, Worker
     from cannery.runtime.lanes import Captured, Lane
+    from cannery.runtime.waits import Then
 
 SYNC: Final = 0x01
 CAPTURE_STREAM_PROGRESS: Final = 0x02
@@ -80,7 +80,7 @@ class Thread:
         self.capture_mode = 0
         self.limited_by: Stream | None = None
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
-        self.running: list[tuple[str, Callable[[int], Any]]] = []
+        self.running: list[tuple[str, Then]] = []
         self.known_as: int | None = None
         self.worker = 0
 

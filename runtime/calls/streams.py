@@ -1,6 +1,5 @@
 """Streams: making, waiting, asking, ending (semantics.md 5)."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime import capture, lifecycle
@@ -18,6 +17,7 @@ from cannery.runtime.errors import (
 )
 from cannery.runtime.lanes import BoundLane
 from cannery.runtime.objects import HUGE, PERSISTENT, STREAM_DEVICE_USE_ONLY, Context, Stream, Thread
+from cannery.runtime.waits import Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -162,12 +162,21 @@ def destroy_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
     """Waits for queued work; the handle is dead from the start."""
     stream = _stream_to_destroy(machine, thread, handle)
     del machine.streams[handle]
+    end = Destroyed(stream)
+    return machine.wait(thread, "aclrtDestroyStream", [stream.queue[-1]], end) if stream.queue else end.reply(machine)
 
-    def end() -> int:
-        lifecycle.close_stream(machine, stream)
+
+class Destroyed(Resume):
+    """A stream has no work left, and ends."""
+
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+    def reply(self, machine: "Machine") -> Reply:
+        lifecycle.close_stream(machine, self.stream)
         return 0
-
-    return machine.wait(thread, "aclrtDestroyStream", [stream.queue[-1]], end) if stream.queue else end()
 
 
 @call("aclrtDestroyStreamForce")
@@ -257,21 +266,54 @@ def synchronize_stream_with_timeout(machine: "Machine", thread: Thread, handle: 
 
 
 def synchronize(
-    machine: "Machine", thread: Thread, function: str, stream: Stream, limit: int = -1, then: Callable[[], Any] = int
+    machine: "Machine", thread: Thread, function: str, stream: Stream, limit: int = -1, then: Resume | None = None
 ) -> Any:
-    """Wait for what is queued on a stream now. A failure of it is the reply, else what ``then`` gives."""
+    """Wait for what is queued on a stream now. A failure of it is the reply, else what ``then`` gives, or 0."""
     failed = stream.context.failed
     if failed is not None:
         raise failed.again()
     queue = stream.queue
     if not queue or machine.schedule.finish([queue[-1]]):
-        return outcome(stream) or then()
+        return outcome(stream) or (0 if then is None else then.reply(machine))
     expired = Refused(
         ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
         "the stream {:#x} still has work after {} ms; its first task ({}) waits for what has not happened yet",
         stream.handle, limit, queue[0].what,
     )  # fmt: skip
-    return machine.wait(thread, function, [queue[-1]], lambda: outcome(stream) or then(), limit, expired)
+    return machine.wait(thread, function, [queue[-1]], Synchronized(stream, then), limit, expired)
+
+
+class Synchronized(Resume):
+    """The work of a stream is done: its failure, or else what ``then`` gives, or 0."""
+
+    __slots__ = ("stream", "then")
+
+    def __init__(self, stream: Stream, then: Resume | None) -> None:
+        self.stream = stream
+        self.then = then
+
+    def reply(self, machine: "Machine") -> Reply:
+        return outcome(self.stream) or (0 if self.then is None else self.then.reply(machine))
+
+
+class AllSynchronized(Resume):
+    """The work of several streams is done: the first failure."""
+
+    __slots__ = ("streams",)
+
+    def __init__(self, streams: list[Stream]) -> None:
+        self.streams = streams
+
+    def reply(self, machine: "Machine") -> Reply:
+        first: Refused | None = None
+        for stream in self.streams:
+            try:
+                outcome(stream)
+            except Refused as refused:
+                first = first or refused
+        if first is not None:
+            raise first
+        return 0
 
 
 def bad_limit(timeout: int, remembered: bool = True) -> Refused:
@@ -327,21 +369,10 @@ def _synchronize_context(machine: "Machine", thread: Thread, function: str, limi
     for stream in streams:
         capture.check_free(machine, stream)
     check_usable(context)
-
-    def end() -> int:
-        first: Refused | None = None
-        for stream in streams:
-            try:
-                outcome(stream)
-            except Refused as refused:
-                first = first or refused
-        if first is not None:
-            raise first
-        return 0
-
+    end = AllSynchronized(streams)
     targets = [stream.queue[-1] for stream in streams if stream.queue]
     if not targets:
-        return end()
+        return end.reply(machine)
     expired = Refused(
         ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
         "{} stream(s) of the current context still have work after {} ms; nothing has released it yet",
