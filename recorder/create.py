@@ -13,7 +13,13 @@ from cannery.recorder.schema import expand, schema_digest
 from cannery.recorder.sheet import pack_sheet, replace_file, unpack_sheet
 
 _BUNDLE_FILES: Final = frozenset({format.BUNDLE, format.SCHEMA, format.END})
-_PROCESS_FILES: Final = frozenset({format.PROCESS, format.INFLIGHT, format.PACK, format.INDEX, format.END})
+_KEYFRAMES: Final = (format.KEYFRAMES, format.ORIGIN)
+_PROCESS_FILES: Final = frozenset(
+    {
+        *(format.PROCESS, format.INFLIGHT, format.PACK, format.INDEX, format.END),
+        *(f"{name}{suffix}" for name in _KEYFRAMES for suffix in ("", format.PACKED)),
+    }
+)
 
 
 def create_bundle(path: str, session: str, schema: bytes, *, force: bool = False, tool: str = "") -> int:

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
-from cannery.recorder.format import TraceError
+from cannery.recorder.format import DamagedTrace, TraceError
 from cannery.recorder.process import ProcessStream
+from cannery.replayer.keyframe import KeyframeError, restore
 from cannery.replayer.replay import Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
@@ -15,6 +17,34 @@ def replay_process(
     bundle: Bundle, stream: ProcessStream, changes: dict[str, Any] | None = None, keep_going: bool = False
 ) -> Result:
     """Replay one process. ``changes`` are settings of a what-if replay, by field.
+
+    Raises:
+        ReplayError: it cannot be replayed; the text says why.
+    """
+    replay = new_replay(bundle, stream, changes, keep_going)
+    in_flight = stream.inflight()
+    complete = True
+    damage: str | None = None
+    try:
+        replay.run(stream.records())
+        replay.finish(finished=not in_flight)
+    except Stop:
+        complete = False
+    except WireError as error:
+        damage = f"call #{replay.calls}: {error}"
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        # Values of the right form that no program can pass, as in an altered trace: the machine does not expect them.
+        damage = f"call #{replay.calls}: the machine cannot execute it ({error})"
+    except TraceError as error:
+        damage = str(error)
+    lines = replay.unfinished.lines(replay.compared.printer, in_flight)
+    return _result(bundle, stream, replay, tuple(lines), complete, damage)
+
+
+def new_replay(
+    bundle: Bundle, stream: ProcessStream, changes: dict[str, Any] | None = None, keep_going: bool = False
+) -> Replay:
+    """A replay at the beginning of a process's stream; see :func:`replay_process`.
 
     Raises:
         ReplayError: it cannot be replayed; the text says why.
@@ -40,23 +70,31 @@ def replay_process(
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
     except OSError as error:
         raise ReplayError(f"process {stream.ordinal}: no memory for the simulated devices ({error.strerror})") from None
-    in_flight = stream.inflight()
-    complete = True
-    damage: str | None = None
+    if stream.first_head.call:
+        if changes:
+            raise ReplayError(
+                f"process {stream.ordinal}: the trace begins in the middle of another one, in a state that other"
+                " settings would not have led to; replay the whole trace"
+            )
+        _begin(replay, stream)
+    return replay
+
+
+def _begin(replay: Replay, stream: ProcessStream) -> None:
+    """Put a replay into the state that a stream which was cut out of another begins with.
+
+    Raises:
+        ReplayError: the state is not there, or not one of this version.
+    """
     try:
-        replay.run(stream.records())
-        replay.finish(finished=not in_flight)
-    except Stop:
-        complete = False
-    except WireError as error:
-        damage = f"call #{replay.calls}: {error}"
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        # Values of the right form that no program can pass, as in an altered trace: the machine does not expect them.
-        damage = f"call #{replay.calls}: the machine cannot execute it ({error})"
-    except TraceError as error:
-        damage = str(error)
-    lines = replay.unfinished.lines(replay.compared.printer, in_flight)
-    return _result(bundle, stream, replay, tuple(lines), complete, damage)
+        origin = stream.keyframes(format.ORIGIN)
+        if origin is None or not origin.frames:
+            raise DamagedTrace(format.ORIGIN, 0, "is missing")
+        restore(replay, origin, origin.frames[0])
+    except (DamagedTrace, KeyframeError) as error:
+        raise ReplayError(
+            f"process {stream.ordinal}: the state that the trace begins with cannot be read ({error})"
+        ) from None
 
 
 def _result(
@@ -73,7 +111,7 @@ def _result(
         explanation = explain(stream.records(tolerant=True), bundle.schema, replay.compared.printer, first)
     return Result(
         stream.ordinal,
-        replay.calls,
+        replay.calls - stream.first_head.call,
         replay.compared.count,
         tuple(replay.compared.differences),
         explanation,
