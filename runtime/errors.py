@@ -10,6 +10,8 @@ The numbers are those of ``api/abi/error_codes.json``; a test compares them.
 
 from typing import TYPE_CHECKING, Final
 
+from cannery.runtime.kept import Kept
+
 if TYPE_CHECKING:
     from cannery.runtime.exceptions import FailedTask
     from cannery.runtime.tasks import Task
@@ -118,7 +120,7 @@ class Again(Exception):  # noqa: N818 - as above
         self.until = until
 
 
-class Message:
+class Message(Kept):
     """One failure, as aclGetRecentErrMsg will tell it."""
 
     __slots__ = ("function", "read", "refused")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.host_functions import Job, Worker, new_worker
 from cannery.runtime.invoke import Invoke
+from cannery.runtime.kept import Kept
 
 if TYPE_CHECKING:
     from cannery.runtime.errors import Refused
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 SIGNATURE: Final = "void(ptr)"
 
 
-class FailedTask:
+class FailedTask(Kept):
     """What callbacks are told of a task. ``left`` is how many of them have not returned."""
 
     __slots__ = ("code", "device", "handle", "left", "stream", "task")
@@ -47,7 +48,7 @@ class ExceptionCallback(Job):
             del machine.exceptions.failed[failed.handle]
 
 
-class Exceptions:
+class Exceptions(Kept):
     """The callbacks of a process: the ``main`` one of aclrtSetExceptionInfoCallback (0: none), those that were
     ``registered``, each once. ``failed`` has the tasks that callbacks are being told of, by handle."""
 

@@ -20,6 +20,7 @@ from cannery.runtime.errors import (
     Refused,
 )
 from cannery.runtime.ids import HardwareId
+from cannery.runtime.kept import Kept
 from cannery.runtime.lanes import INNER, BoundLane, CaptureLane, TaskGroup
 from cannery.runtime.objects import Context, Event, Stream
 from cannery.runtime.tasks import EventWait, Record, RecordWait, Task, record_of_no_event
@@ -59,7 +60,7 @@ class ExternalWait(EventWait):
         return made
 
 
-class Graph:
+class Graph(Kept):
     """A model instance. ``by_hand``: built by hand, else captured; ``built``: it can be executed.
 
     ``tasks`` are in the order of submission, each with the stream that will run it; ``end`` is the record that ends a

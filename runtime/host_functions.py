@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cannery.runtime.invoke import Errand, Invoke
+from cannery.runtime.kept import Kept
 from cannery.runtime.tasks import Gated, Task
 from cannery.runtime.waits import Reply, Then, Until
 
@@ -97,7 +98,7 @@ class HostReturn(Gated):
             self.function = None
 
 
-class Runner:
+class Runner(Kept):
     """Who runs the functions of some streams."""
 
     __slots__ = ()
@@ -134,7 +135,7 @@ def _next_function(stream: "Stream") -> Task | None:
     return next((task for task in stream.queue if isinstance(task, HostFunction)), None)
 
 
-class Job:
+class Job(Kept):
     """A function of the program for a worker that belongs to no stream."""
 
     __slots__ = ("invoke",)

@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+from cannery.runtime.kept import Kept
+
 if TYPE_CHECKING:
     from cannery.runtime.tasks import RecordWait
 
 
-class HardwareId:
+class HardwareId(Kept):
     """A number that events take for their records.
 
     ``uses`` counts the queued waits and resets that need it, ``waiters`` are those of them that head their stream.
@@ -34,7 +36,7 @@ class HardwareId:
             pool.free.append(self)
 
 
-class IdPool:
+class IdPool(Kept):
     """``limit`` ids from 0. The one that was given back last is taken first."""
 
     __slots__ = ("free", "limit", "made")

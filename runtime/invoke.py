@@ -6,6 +6,8 @@ program or of the runtime, and what it returns is an input of a later step.
 
 from typing import Final
 
+from cannery.runtime.kept import Kept
+
 #: What functions take and return, by name; the number is the shim's (enum cannery_signature).
 SIGNATURES: Final = {
     "void(ptr)": 1,
@@ -16,7 +18,7 @@ SIGNATURES: Final = {
 }
 
 
-class Invoke:
+class Invoke(Kept):
     """``function`` (an address) is to be called with ``arguments`` (ints), as ``signature`` says."""
 
     __slots__ = ("arguments", "function", "signature")
@@ -28,7 +30,7 @@ class Invoke:
         self.signature = signature
 
 
-class Errand:
+class Errand(Kept):
     """What the runtime's own thread ``worker`` has to run."""
 
     __slots__ = ("invoke", "worker")

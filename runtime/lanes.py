@@ -11,6 +11,7 @@ from cannery.runtime.errors import (
     Refused,
     out_of_range,
 )
+from cannery.runtime.kept import Kept
 from cannery.runtime.tasks import Record, Task
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 RESERVED: Final = 8  # tasks of a captured stream that are kept for the runtime's own (our number)
 
 
-class Lane:
+class Lane(Kept):
     """``capturing``: the stream is in capture. ``bound``: it belongs to a model instance."""
 
     __slots__ = ()
@@ -165,7 +166,7 @@ class UpdateLane(Lane):
         raise not_grouped(task)
 
 
-class TaskGroup:
+class TaskGroup(Kept):
     """Tasks of a capture that can be updated later; it has a handle once it is closed. ``size`` counts the tasks: only
     kernels can be in one, and there are none of those yet. ``updating``: a stream updates it now."""
 
@@ -195,7 +196,7 @@ class CapturedRecord(Record):
     waited: bool
 
 
-class Captured:
+class Captured(Kept):
     """What an event in capture has: its latest record there, and the lane with it."""
 
     __slots__ = ("lane", "record")

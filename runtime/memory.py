@@ -9,6 +9,7 @@ memory is pinned or registered, which the model knows, or pageable, which is eve
 
 from typing import TYPE_CHECKING, Final
 
+from cannery.runtime.kept import Kept
 from cannery.runtime.places import DEVICE, PAGEABLE, PINNED, Allocation, MappedPlace, Place, Registration
 from cannery.runtime.ranges import AddressMap, Arena
 from cannery.runtime.virtual import VirtualMemory
@@ -33,7 +34,7 @@ EITHER: Final = "either"
 ONE_WAY: Final = "one-way"
 
 
-class DeviceMemory:
+class DeviceMemory(Kept):
     """The memory of one device. The store is made with the first allocation. ``peak``: the most that was in use."""
 
     __slots__ = ("base", "capacity", "large", "peak", "small", "store", "used")
@@ -57,7 +58,7 @@ class DeviceMemory:
         return large
 
 
-class Memory:
+class Memory(Kept):
     """All memory of one process's machine.
 
     ``registered`` is host memory that aclrtHostRegister made known, ``pools`` has the memory pools by handle and

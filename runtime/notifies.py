@@ -11,6 +11,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from cannery.runtime.errors import Refused
+from cannery.runtime.kept import Kept
 from cannery.runtime.tasks import Gated, Record, Task
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from cannery.runtime.reach import Walk
 
 
-class Numbers:
+class Numbers(Kept):
     """The ids of the notifies of a device: the lowest that is free goes to the next one (our choice)."""
 
     __slots__ = ("free", "used")
@@ -38,7 +39,7 @@ class Numbers:
         heappush(self.free, number)
 
 
-class Notify:
+class Notify(Kept):
     """``recorded`` is the flag. ``pending`` are its queued records, ``waiters`` heads of streams that wait for it.
 
     ``key`` is the name under which it was exported, or empty; ``listed``: only the processes in ``allowed`` may import

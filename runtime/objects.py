@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.errors import Message, Refused
 from cannery.runtime.ids import HardwareId, IdPool
+from cannery.runtime.kept import Kept
 from cannery.runtime.notifies import Notify, Numbers
 from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
 
@@ -40,7 +41,7 @@ _NOT_WAITED_FOR: Final = PERSISTENT | CPU_SCHEDULE | STREAM_DEVICE_USE_ONLY
 MESSAGES_KEPT: Final = 64
 
 
-class Process:
+class Process(Kept):
     """What belongs to the process as a whole.
 
     ``references`` counts aclInit. ``configuration`` is the content of the first one, which later ones have to repeat.
@@ -59,7 +60,7 @@ class Process:
         self.wait_limit = 0
 
 
-class Thread:
+class Thread(Kept):
     """A host thread that has called. ``follows``: the device it selected, whose primary context is its current one
     until a context is set explicitly. ``running``: its calls that had a function of the program run, innermost last,
     each with what takes the value that the function returns. ``capture_mode``: what aclmdlRICaptureThreadExchangeMode
@@ -85,7 +86,7 @@ class Thread:
         self.worker = 0
 
 
-class Device:
+class Device(Kept):
     """A device that the process sees: ``index`` is its own id, ``user`` what it is called.
 
     ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
@@ -114,7 +115,7 @@ class Device:
         self.notifies: dict[int, Notify] = {}
 
 
-class Context:
+class Context(Kept):
     """``streams`` by handle, the default stream first; ``graphs``, its model instances. ``failed``: what stopped it in
     stop mode (semantics.md 5). ``worker`` runs its host functions."""
 
@@ -134,7 +135,7 @@ class Context:
         self.worker: Worker | None = None
 
 
-class Stream:
+class Stream(Kept):
     """A queue of tasks that run one after the other. ``failure``: the first that no synchronise answered yet.
 
     ``waited_for``: synchronise calls and queries look at it (semantics.md 5: not at those with some flags).
@@ -172,7 +173,7 @@ class Stream:
         self.runner: Runner | None = None
 
 
-class Event:
+class Event(Kept):
     """An event of one of the families of semantics.md 1.1.
 
     ``record`` is the latest record. ``ex``: made by aclrtCreateEventExWithFlag. ``permanent``: has one hardware id

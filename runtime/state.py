@@ -1,9 +1,9 @@
 """The complete state of a machine as a value, and a machine put into such a state.
 
 :func:`capture` walks everything that can be reached from the machine through the attributes that its classes declare,
-so a new attribute is part of the state without anybody's doing. What it does not know (a class of a module that is not
-in :data:`MODULES`, a function, a list that two objects share) ends it with :class:`StateError`, so that nothing is left
-out silently; what is left out on purpose stands in :data:`NOT_STATE`. The bytes of device memory are apart, in
+so a new attribute is part of the state without anybody's doing. What it does not know (a class that is not
+:class:`Kept`, a function, a list that two objects share) ends it with :class:`StateError`, so that nothing is left out
+silently; what is left out on purpose stands in :data:`NOT_STATE`. The bytes of device memory are apart, in
 ``pages.py``.
 
 A state is plain data (:meth:`State.to_wire`), the same for the compiled and the Python form of the classes. It may come
@@ -14,13 +14,12 @@ the machine then raises.
 
 import contextlib
 import string
-import sys
 from collections import deque
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from cannery.runtime.calls import table
 from cannery.runtime.errors import Refused
+from cannery.runtime.kept import Kept
 from cannery.runtime.lanes import INNER
 from cannery.runtime.memory import DEVICE_SPAN, DeviceMemory, Memory
 from cannery.runtime.places import DEVICE, PAGEABLE, PINNED
@@ -28,13 +27,6 @@ from cannery.runtime.tasks import Record, Task
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
-
-#: Where the classes of the model are. A class has the module's name and its own: ``tasks.Record``.
-MODULES: Final = (
-    "capture", "capture_events", "errors", "exceptions", "graphs", "host_functions", "ids", "invoke", "lanes",
-    "machine", "memory", "memory_tasks", "notifies", "objects", "places", "pools", "ranges", "schedule",
-    "schedule_serial", "tasks", "values", "virtual", "waits", *(f"calls.{name}" for name in table.MODULES),
-)  # fmt: skip
 
 #: Attributes that are no state: what a machine is made with, and what follows from that.
 NOT_STATE: Final = {
@@ -101,27 +93,25 @@ class State:
         return self.classes == other.classes and self.objects == other.objects
 
 
-def known_classes() -> Mapping[str, type]:
-    """The classes of the model, by name."""
+def known_classes(root: type) -> Mapping[str, type]:
+    """The classes of the model, by name: that of the module and their own, as in ``tasks.Record``. ``root``: that of
+    the machine."""
     if not _KNOWN:
-        for name in MODULES:
-            module = sys.modules.get(f"cannery.runtime.{name}")
-            assert module is not None, name  # the machine imports all of them
-            for value in vars(module).values():
-                if isinstance(value, type) and value.__module__ == module.__name__ and _is_of_model(value):
-                    _KNOWN[f"{name}.{value.__name__}"] = value
+        found: list[type] = [root, Refused, Kept]
+        while found:
+            cls = found.pop()
+            package, _, module = cls.__module__.partition(_PACKAGE)
+            if not package and module:
+                _KNOWN[f"{module}.{cls.__name__}"] = cls
+                found += cls.__subclasses__()
         _NAMES.update({made: name for name, made in _KNOWN.items()})
     return _KNOWN
 
 
+_PACKAGE: Final = "cannery.runtime."
 _KNOWN: Final[dict[str, type]] = {}
 _NAMES: Final[dict[type, str]] = {}
 _FIELDS: Final[dict[type, list[str]]] = {}
-
-
-def _is_of_model(found: type) -> bool:
-    """Exceptions come and go within a step, but for refusals that are kept. Tuples with names are constants."""
-    return not issubclass(found, (tuple, BaseException)) or found is Refused
 
 
 def _class_of(value: Any) -> type:
@@ -164,7 +154,7 @@ def capture(machine: "Machine", leave: Collection[str] = ()) -> State:
     Raises:
         StateError: there is something that this module does not know.
     """
-    known_classes()
+    known_classes(type(machine))
     walk = _Capture(frozenset(leave))
     walk.number(machine)
     done = 0
@@ -270,7 +260,7 @@ def install(machine: "Machine", state: State) -> None:
 
 class _Install:
     def __init__(self, machine: "Machine", state: State) -> None:
-        known_classes()
+        known_classes(type(machine))
         self.machine = machine
         self.state = state
         originals = state.originals

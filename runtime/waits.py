@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cannery.runtime.errors import Refused
+from cannery.runtime.kept import Kept
 
 if TYPE_CHECKING:
     from cannery.runtime.exceptions import FailedTask
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Reply = Any  # the return value, a tuple of it and the outputs, a Wait, or an Invoke
 
 
-class Resume:
+class Resume(Kept):
     """How a call goes on when its wait is over."""
 
     __slots__ = ()
@@ -28,7 +29,7 @@ class Resume:
         raise NotImplementedError
 
 
-class Until:
+class Until(Kept):
     """What a call waits for that is not the end of a task."""
 
     __slots__ = ()
@@ -38,7 +39,7 @@ class Until:
         raise NotImplementedError
 
 
-class Then:
+class Then(Kept):
     """How a call goes on when a function of the program has returned that its thread ran for it."""
 
     __slots__ = ()
@@ -48,7 +49,7 @@ class Then:
         raise NotImplementedError
 
 
-class Wait:
+class Wait(Kept):
     """A call that has to wait for something outside the device. ``reply`` is None until the wait ended.
 
     It waits for ``targets``, for what ``until`` says, and for the release of the snapshot lock where ``unlocking``;

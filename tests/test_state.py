@@ -12,6 +12,7 @@ from cannery.runtime.errors import Message, Refused
 from cannery.runtime.host_functions import Job, Runner
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.lanes import Lane
+from cannery.runtime.machine import Machine
 from cannery.runtime.pages import PAGE, Page, install_pages, pages
 from cannery.runtime.settings import Settings
 from cannery.runtime.state import State, StateError, capture, fields_of, install, known_classes
@@ -48,7 +49,7 @@ def test_a_state_that_is_installed_is_captured_again(scenario: str, schedule: st
 
 
 def test_the_classes_of_what_is_queued_or_waits_are_known() -> None:
-    known = set(known_classes().values())
+    known = set(known_classes(Machine).values())
     families = [tasks.Task, waits.Resume, waits.Until, waits.Then, Lane, Runner, Job]
     while families:
         family = families.pop()
@@ -225,7 +226,7 @@ def test_pages_are_those_that_are_not_zero() -> None:
 
 def test_functions_of_the_program_are_state() -> None:
     live = scenarios.selected()
-    live.machine.errands.append(object.__new__(known_classes()["invoke.Errand"]))
+    live.machine.errands.append(object.__new__(known_classes(Machine)["invoke.Errand"]))
     live.machine.errands[0].worker = 1
     live.machine.errands[0].invoke = Invoke(5, (1, 2), "void(ptr)")
     machine = Live(live.settings).machine

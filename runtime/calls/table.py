@@ -7,7 +7,7 @@ so that a refused call leaves it as it was. Its reply is the return value, or a 
 parameter, or a ``Wait``.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from cannery.runtime.calls import (
     batches,
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HANDLERS",
-    "MODULES",
     "batches",
     "bind",
     "building",
@@ -81,10 +80,6 @@ __all__ = [
     "symbols",
     "virtual_memory",
 ]
-
-
-#: The modules with the handlers.
-MODULES: Final = tuple(name for name in __all__ if name not in ("HANDLERS", "MODULES", "bind"))
 
 
 def bind(machine: "Machine") -> "list[Handler | None]":
