@@ -1,14 +1,6 @@
 """What a machine's state is made of."""
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from mypy_extensions import mypyc_attr
-else:
-
-    def mypyc_attr(**_: Any) -> Any:
-        """For mypyc only."""
-        return lambda cls: cls
+from cannery.runtime.marks import mypyc_attr
 
 
 @mypyc_attr(serializable=True)

@@ -8,6 +8,7 @@ Sources: reference documentation of the virtual memory calls (chapter 11-04) for
 for the order of checks and the numbers; what its driver decides is our choice where nothing else is said.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.kept import Kept
@@ -158,6 +159,14 @@ class VirtualMemory(Kept):
         """The reservation that an address lies in."""
         found = self._reserved.below(address)
         return found if found is not None and address < found.address + found.size else None
+
+    def all_reserved(self) -> Iterator[Reservation]:
+        """By address."""
+        return iter(self._reserved)
+
+    def all_mapped(self) -> Iterator[Mapped]:
+        """By address."""
+        return iter(self._mapped)
 
     # Device addresses of registered host memory: nothing can be mapped to them.
 
