@@ -68,6 +68,10 @@ class Bundle:
         """
         return read_optional_sheet(self._folder, format.END)
 
+    def schema_content(self) -> bytes:
+        """The content of the ``schema`` file. Raises DamagedTrace."""
+        return self._folder.read(format.SCHEMA, format.MAX_SCHEMA)
+
     def process(self, ordinal: int) -> ProcessStream:
         """Raises KeyError."""
         for stream in self.processes:

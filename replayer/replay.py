@@ -86,7 +86,7 @@ class Replay:
         self.port = ReplayPort(base, span, content, book.region, exact=not what_if)
         self.machine = Machine(settings, self.port)
         self.machine.ordinal = first_ordinal
-        self._start = start
+        self.start = start
         self._steps: dict[str, Callable[[Call], None]] = {}
         self.open_calls = OpenCalls()
         self.unfinished = Unfinished()
@@ -162,7 +162,7 @@ class Replay:
         decode_ins, decode_outs, blank = codec.decode_ins, codec.decode_outs, codec.blank
         machine, port = self.machine, self.port
         threads, waits, errands = machine.threads, machine.waits, machine.errands
-        start: int = self._start
+        start: int = self.start
         arguments: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         results: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         remember = self._exact
@@ -233,7 +233,7 @@ class Replay:
         """A call that was recorded as unsupported, or whose function has no implementation here."""
         handler = self._handler(record.function, record.number, record.supported)
         self.port.begin(record.effects)
-        self.machine.begin(self._start + record.time)
+        self.machine.begin(self.start + record.time)
         self._settle()
         self.calls += 1
         answer = MODEL[record.function].result.unsupported
@@ -251,7 +251,7 @@ class Replay:
         assert handler is not None
         args = self.compared.codec(record.function).decode_ins(record.ins)
         self.port.begin(record.effects)
-        self.machine.begin(self._start + record.time)
+        self.machine.begin(self.start + record.time)
         reply = handler(self.machine.thread(record.thread), *args)
         self.calls += 1
         call = self.open_calls.open(record)
@@ -365,7 +365,7 @@ class Replay:
 
     def _step(self, record: Pace | Expire | Returned | Errand, act: Callable[[], None]) -> None:
         self.port.begin(record.effects)
-        self.machine.begin(self._start + record.time)
+        self.machine.begin(self.start + record.time)
         act()
         self._settle()
         self.compared.effects(record, self.port)

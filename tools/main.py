@@ -21,6 +21,8 @@ VERBS: Final = {
     "diff": "Compare two traces and name the first cause of a difference.",
     "show": "Print a trace, one call per line.",
     "stats": "Count what a trace holds: calls, failures, waits, bytes, memory.",
+    "index": "Write keyframes into a trace, so that any call of it is reached at once.",
+    "trim": "Cut calls out of a trace, as a trace of its own.",
     "info": "Say what a trace holds: settings, processes, sizes, how it ended.",
     "sdk": "Print where the libraries and headers are, for builds and by-hand preloading.",
     "api": "List the functions of the runtime API: which work, on which products, who calls them.",
