@@ -91,6 +91,7 @@ class Replay:
         self.open_calls = OpenCalls()
         self.unfinished = Unfinished()
         self.errands: dict[int, str] = {}
+        self.in_flight: list[Enter | Invoke] = []
         self._early: dict[int, deque[int]] = {}  # worker -> what functions returned that it has yet to be asked for
 
     def run(self, records: Iterable[Record]) -> None:
@@ -123,8 +124,9 @@ class Replay:
                     self._missing(record)
                 others[type(record)](record)
 
-    def finish(self, finished: bool) -> list[Enter | Invoke]:
-        """The stream has no more records. Return the calls, and the functions of the program, that had not ended.
+    def finish(self, finished: bool) -> None:
+        """The stream has no more records: ``in_flight`` are the calls, and the functions of the program, that had not
+        ended.
 
         ``finished``: the process ended by itself, so that an end of a wait that is not in the trace is a difference.
         Otherwise the process may have died between two records.
@@ -134,7 +136,7 @@ class Replay:
         for worker, values in self._early.items():
             for _ in values:
                 self.compared.differ(None, FUNCTION, f"worker {worker} runs one", "it runs none")
-        return [*self.unfinished.records()]
+        self.in_flight = [*self.unfinished.records()]
 
     @property
     def exact(self) -> bool:

@@ -164,6 +164,11 @@ def capture(machine: "Machine", leave: Collection[str] = ()) -> State:
     return State(walk.classes, walk.objects, walk.originals)
 
 
+def _is_unset(value: Any, name: str) -> bool:
+    """Whether an attribute has no value; what says when a task was done has none before that."""
+    return not hasattr(value, name) or (name == "finish" and not value.done)
+
+
 class _Capture:
     """Objects get numbers as they are met, and rows in the order of their numbers."""
 
@@ -199,11 +204,10 @@ class _Capture:
             self.classes.append((_NAMES[cls], *fields))
         row: list[Any] = [number]
         for name in fields:
-            try:
-                held = getattr(value, name)
-            except AttributeError:
+            if _is_unset(value, name):
                 row.append((_UNSET,))
                 continue
+            held = getattr(value, name)
             try:
                 row.append(self._value(held))
             except StateError as error:
@@ -211,6 +215,7 @@ class _Capture:
         self.objects.append(tuple(row))
 
     def _value(self, value: Any) -> Any:
+        """On the wire."""
         cls = type(value)
         if value is None or cls is bool or cls is str or cls is bytes or cls is float:
             return value
@@ -392,7 +397,8 @@ def _refill(held: Any, value: Any) -> bool:
 
 def _unset(made: Any, name: str) -> None:
     if hasattr(made, name):
-        delattr(made, name)
+        with contextlib.suppress(AttributeError):  # what compiled classes cannot delete, nothing looks at (_is_unset)
+            delattr(made, name)
 
 
 def _let_go(value: Any) -> None:

@@ -15,8 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 #: once at start, or looks for files beside itself.
 LEFT_OUT = ("marks.py", "ports.py", "products.py", "settings.py", "version.py")
 
-#: What else is run for each record of a trace.
-READERS = ("recorder/codec.py", "recorder/pack.py", "recorder/stream.py", "replayer/port.py", "replayer/replay.py")
+#: What else is run for each record of a trace, or extends a class of that.
+READERS = (
+    *("recorder/codec.py", "recorder/pack.py", "recorder/stream.py"),
+    *("replayer/identity.py", "replayer/port.py", "replayer/replay.py"),
+)
 
 
 def modules() -> list[str]:
