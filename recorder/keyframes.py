@@ -64,6 +64,13 @@ class Keyframes:
         """Those from which that call can be reached, the nearest first."""
         return [frame for frame in reversed(self.frames) if frame.position.call <= call]
 
+    def place(self, digest: bytes) -> tuple[int, int]:
+        """Offset and size of content in the pack. Raises DamagedTrace: there is none with that digest."""
+        place = self._places.get(digest)
+        if place is None:
+            raise DamagedTrace(self._folder.label + self._name, 0, f"has no content with digest {digest.hex()}")
+        return place
+
     def content(self, digest: bytes) -> bytes:
         """The content with that digest.
 
@@ -71,10 +78,7 @@ class Keyframes:
             DamagedTrace: it is not there, or was altered.
         """
         path = self._folder.label + self._name
-        place = self._places.get(digest)
-        if place is None:
-            raise DamagedTrace(path, 0, f"has no content with digest {digest.hex()}")
-        offset, size = place
+        offset, size = self.place(digest)
         if size > format.MAX_STATE:
             raise DamagedTrace(path, offset, f"content of {size} bytes, where at most {format.MAX_STATE} may be")
         try:

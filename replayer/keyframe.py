@@ -15,7 +15,7 @@ from cannery.recorder.records import Invoke as InvokeRecord
 from cannery.recorder.stream import Position
 from cannery.replayer.opened import OpenCall
 from cannery.replayer.replay import Replay
-from cannery.runtime.invoke import Invoke
+from cannery.runtime.invoke import SHOWN, Invoke
 from cannery.runtime.machine import Wait
 from cannery.runtime.pages import install_pages, pages
 from cannery.runtime.state import State, StateError, capture, install
@@ -91,8 +91,7 @@ def _call(call: OpenCall, waits: list[Wait]) -> tuple[Any, ...]:
 
 def _reopen(replay: Replay, enter: Any, place: Any, signatures: Any) -> None:
     call = OpenCall(_enter(*enter))
-    # what was asked for was compared already, so that it is a function is all that counts
-    call.pending = Invoke(0, (), "void(ptr)") if place is None else replay.machine.waits[place]
+    call.pending = SHOWN if place is None else replay.machine.waits[place]
     call.signatures = [*signatures]
     replay.open_calls.add(call)
 

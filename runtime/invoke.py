@@ -30,6 +30,10 @@ class Invoke(Kept):
         self.signature = signature
 
 
+#: Stands for one that was shown, and compared, before a replay began in the middle.
+SHOWN: Final = Invoke(0, (), "void(ptr)")
+
+
 class Errand(Kept):
     """What the runtime's own thread ``worker`` has to run."""
 

@@ -9,8 +9,8 @@ import pytest
 from cannery.replayer.replay import Replay
 from cannery.runtime import ids, tasks, waits
 from cannery.runtime.errors import Message, Refused
-from cannery.runtime.host_functions import Job, Runner
-from cannery.runtime.invoke import Errand, Invoke
+from cannery.runtime.host_functions import Job, Runner, new_worker
+from cannery.runtime.invoke import SHOWN
 from cannery.runtime.lanes import Lane
 from cannery.runtime.machine import Machine
 from cannery.runtime.pages import PAGE, Page, install_pages, pages
@@ -224,7 +224,10 @@ def test_pages_are_those_that_are_not_zero() -> None:
 
 def test_functions_of_the_program_are_state() -> None:
     live = scenarios.selected()
-    live.machine.errands.append(Errand(1, Invoke(5, (1, 2), "void(ptr)")))
+    job = Job()
+    job.invoke = SHOWN
+    new_worker(live.machine).add(live.machine, job)
     machine = Live(live.settings).machine
     install(machine, through_bytes(capture(live.machine)))
-    assert machine.errands[0].invoke.arguments == (1, 2)
+    assert machine.errands[0].invoke.signature == SHOWN.signature
+    assert machine.busy(machine.errands[0].worker)

@@ -1,13 +1,15 @@
 """The state of a process at a call: reaching it, and printing it (``cannery show --at``)."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cannery.tools import traces
-from cannery.tools.errors import Failure
+from cannery.tools.errors import DIVERGED, OK, Failure
 
 if TYPE_CHECKING:
     from cannery.recorder.bundle import Bundle
@@ -69,6 +71,40 @@ def show(
             _show_objects(trace, call, found, as_json)
         else:
             _show_memory(bundle, call, found, as_json, (memory, dtype, shape))
+
+
+def parse(text: str) -> tuple[str, int] | None:
+    """``TRACE@N``; None for any other text, and for the path of something that is there."""
+    path, at, call = text.rpartition("@")
+    if not at or not (call.isascii() and call.isdigit()) or os.path.lexists(text):
+        return None
+    return path, int(call)
+
+
+def diff(names: tuple[str, str], process: int | None, as_json: bool) -> int:
+    """Compare two states, ``TRACE@N`` both, and print what differs; the exit status.
+
+    Raises:
+        Failure: one cannot be reached.
+    """
+    (first, call_a), (second, call_b) = (parse(name) or (name, 0) for name in names)
+    with opened(first) as a, opened(second) as b:
+        from cannery.replayer.state_diff import diff_states, names_of
+        from cannery.replayer.state_view import view
+
+        streams = only_process(a, process), only_process(b, process)
+        views = [view(reached(*each).replay) for each in ((a, streams[0], call_a), (b, streams[1], call_b))]
+        same_trace = Path(first).samefile(second)
+        known = None if same_trace else names_of((a, b), streams, (call_a, call_b))
+        found = diff_states(views[0], views[1], known)
+    if as_json:
+        traces.print_json({"a": names[0], "b": names[1], "differences": [each._asdict() for each in found]})
+    else:
+        from cannery.tools.state_text import difference_lines
+
+        for line in difference_lines(found, names):
+            click.echo(line)
+    return DIVERGED if found else OK
 
 
 def _show_objects(trace: str, call: int, found: "Reached", as_json: bool) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cannery.tools.errors import Failure
 
 if TYPE_CHECKING:
+    from cannery.replayer.state_diff import Difference
     from cannery.replayer.state_view import View
     from cannery.runtime.machine import Machine
 
@@ -38,6 +39,28 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_text, value))}]"
     return str(value)
+
+
+def difference_lines(found: "list[Difference]", names: tuple[str, str]) -> Iterator[str]:
+    """What differs between two states, by object, in the manner of ``diff``."""
+    if not found:
+        yield f"{names[0]} and {names[1]}: the same state"
+        return
+    yield f"--- {names[0]}"
+    yield f"+++ {names[1]}"
+    last = None
+    for each in found:
+        if each.b is None:
+            yield f"- {each.sort}: {each.a}"
+        elif each.a is None:
+            yield f"+ {each.sort}: {each.b}"
+        else:
+            if last != (each.sort, each.a):
+                other = "" if each.a == each.b else f" ({each.b} in B)"
+                yield f"@@ {each.sort}: {each.a}{other}"
+            yield f"-   {each.attribute} {_text(each.a_value)}"
+            yield f"+   {each.attribute} {_text(each.b_value)}"
+        last = each.sort, each.a
 
 
 def parse_range(text: str) -> tuple[int, bool, int]:
