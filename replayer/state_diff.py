@@ -17,7 +17,9 @@ from cannery.replayer.comparison.objects import A, B
 from cannery.replayer.comparison.process import Compared, Options, compare
 from cannery.replayer.state_view import KINDS, View
 
-_LEFT_OUT: Final = {"time", "skip", "due", "deadline", "number", "id", "known_as", "name"}
+#: By sort of objects: which attribute leads to objects that calls need not name.
+_LEADS: Final = (("devices", "primary"), ("contexts", "default"), ("streams", "model"), ("models", "streams"))
+_LEFT_OUT: Final = {"call", "time", "skip", "due", "deadline", "number", "id", "known_as", "name"}
 _HANDLE: Final = re.compile(rf"\b({'|'.join(KINDS.values())})#(\d+)")
 _DEVICE: Final = re.compile(r"\bd\+0x([0-9a-f]+)")
 _HOST: Final = re.compile(r"\bh(\d+)\+0x([0-9a-f]+)")
@@ -39,6 +41,8 @@ class Difference(NamedTuple):
 
 def diff_states(a: View, b: View, names: "Names | None") -> list[Difference]:
     """What differs. ``names`` says what the second trace's objects are called in the first, None: the same."""
+    if names is not None:
+        names.infer(a, b)
     found: list[Difference] = []
     for sort in a:
         first = {each.get("name", ""): each for each in a[sort]}
@@ -90,6 +94,22 @@ class Names:
         self._threads = {second: first for first, second in compared.threads}
         self._allocations = compared.allocations
         self._starts = {} if self._allocations is None else self._allocations[A].starts()
+        self._inferred: dict[str, str] = {}
+
+    def infer(self, a: View, b: View) -> None:
+        """Name objects that no call named, by those that lead to them."""
+        for sort, attribute in _LEADS:
+            first = {each["name"]: each for each in a[sort]}
+            for theirs in b[sort]:
+                mine = first.get(self.translate(theirs["name"]), {})
+                self._pair(mine.get(attribute), theirs.get(attribute))
+
+    def _pair(self, mine: Any, theirs: Any) -> None:
+        if isinstance(mine, list) and isinstance(theirs, list):
+            for each in zip(mine, theirs, strict=False):
+                self._pair(*each)
+        elif isinstance(mine, str) and isinstance(theirs, str):
+            self._inferred[theirs] = mine
 
     def translate(self, text: str) -> str:
         """A name, or a text with names in it."""
@@ -103,7 +123,9 @@ class Names:
     def _handle(self, found: re.Match[str]) -> str:
         assert self._identities is not None
         partner = self._identities.handles.partner(B, int(found[2]))
-        return f"{found[1]}#{partner}" if partner is not None else f"{found[1]}#{found[2]} of B"
+        if partner is not None:
+            return f"{found[1]}#{partner}"
+        return self._inferred.get(found[0]) or f"{found[0]} of B"
 
     def _device(self, found: re.Match[str]) -> str:
         assert self._identities is not None and self._allocations is not None

@@ -101,7 +101,7 @@ class _View:
             "reservations": self._ranges(memory.virtual.all_reserved()),
             "mappings": self._ranges(memory.virtual.all_mapped()),
             "physical": self._objects(memory.virtual.physical.values()),
-            "waiting": [self._waiting(call) for call in self._calls],
+            "waiting": [self._waiting(place, call) for place, call in enumerate(self._calls)],
             "workers": [self._named(f"W{number}", worker, set()) for number, worker in machine.workers.items()],
             "callbacks": [self._fields(machine.exceptions, set(), 0)],
         }
@@ -136,9 +136,11 @@ class _View:
     def _captured(self, graph: Graph) -> list[Any]:
         return [self.value(lane.source) for lane in graph.lanes]
 
-    def _waiting(self, call: OpenCall) -> dict[str, Any]:
+    def _waiting(self, place: int, call: OpenCall) -> dict[str, Any]:
         enter = call.enter
-        found: dict[str, Any] = {"name": f"#{enter.number}", "thread": f"T{enter.thread}", "function": enter.function}
+        outer = sum(each.enter.thread == enter.thread for each in self._calls[:place])
+        name = f"T{enter.thread}" + (f" inside {outer}" if outer else "")
+        found: dict[str, Any] = {"name": name, "call": enter.number, "function": enter.function}
         pending = call.pending
         if isinstance(pending, Wait):
             return {**found, "waits": True, **self._fields(pending, {"resume"}, 0)}
