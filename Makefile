@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := build/venv
 export PYTHON
 
-.PHONY: demo test lint bench coverage-table installs clean help
+.PHONY: demo test lint bench coverage-table behaviour-page installs clean help
 
 help:
 	@echo 'make demo    record a sample program, show and replay it, and see what a second run does differently'
@@ -12,6 +12,7 @@ help:
 	@echo 'make lint    ruff, mypy --strict, checks of generated tables'
 	@echo 'make bench   measure what Cannery costs, beside other tracers, and write docs/benchmarks.md (a quarter of an hour)'
 	@echo 'make coverage-table   run all tests, count which functions they call, and write docs/coverage.md'
+	@echo 'make behaviour-page   write docs/behaviours.md from the table of switches'
 	@echo 'make installs         install in every supported way with every Python found, and run a program under each'
 	@echo 'make clean   remove what was built'
 
@@ -38,6 +39,10 @@ coverage-table:
 		--hypothesis-seed=0 --count-functions tools/data/tests.json
 	@sh tools/setup/environment.sh $(VENV) test
 	@$(VENV)/bin/python -m cannery.tools.generate.coverage docs/coverage.md
+
+behaviour-page:
+	@sh tools/setup/environment.sh $(VENV)
+	@$(VENV)/bin/python -m cannery.tools.generate.behaviours docs/behaviours.md
 
 installs:
 	@sh tools/setup/installs.sh

@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 
 from cannery.recorder import format
 from cannery.recorder.files import Folder
-from cannery.recorder.format import DamagedTrace, FutureVersion, NotABundle
+from cannery.recorder.format import DamagedTrace, FutureVersion, MissingFile, NotABundle
 from cannery.recorder.process import ProcessStream, read_optional_sheet, read_sheet
 from cannery.recorder.records import Payload
 from cannery.recorder.schema import FunctionForm, Schema, expand, schema_digest
@@ -31,6 +31,7 @@ class Bundle:
         self.problems: list[str] = []
         self.processes: list[ProcessStream] = []
         self._folder = folder
+        self._lost: list[DamagedTrace] = []  # processes whose sheet is missing though they have records
         self._open_processes()
 
     @classmethod
@@ -71,6 +72,16 @@ class Bundle:
     def schema_content(self) -> bytes:
         """The content of the ``schema`` file. Raises DamagedTrace."""
         return self._folder.read(format.SCHEMA, format.MAX_SCHEMA)
+
+    def damage_beside(self) -> list[DamagedTrace]:
+        """What is damaged beside the records and payloads: a process that cannot be told, how the command and the
+        processes ended, which calls were in flight."""
+        found = [*self._lost]
+        try:
+            _ = self.end
+        except DamagedTrace as damage:
+            found.append(damage)
+        return [*found, *(damage for stream in self.processes for damage in stream.damage_beside())]
 
     def process(self, ordinal: int) -> ProcessStream:
         """Raises KeyError."""
@@ -122,14 +133,24 @@ class Bundle:
             try:
                 header = read_sheet(folder, format.PROCESS)
             except FileNotFoundError:
+                if any(_is_of_stream(other) for other in folder.names()):
+                    self._lost.append(MissingFile(folder.label + format.PROCESS))
+                else:
+                    self.problems.append(f"{name}: the process died before its first record")
                 folder.close()
-                self.problems.append(f"{name}: the process died before its first record")
                 continue
             except DamagedTrace:
                 folder.close()
                 raise
             self.processes.append(ProcessStream(ordinal, folder, header, self.schema))
         self.processes.sort(key=lambda stream: stream.ordinal)
+
+
+def _is_of_stream(name: str) -> bool:
+    """Whether a process writes a file of that name only after its sheet."""
+    return name in (format.PACK, format.INDEX, format.END) or any(
+        format.window_number(name, suffix) is not None for suffix in (format.CHUNK, format.JOURNAL)
+    )
 
 
 def _bundle_sheet(folder: Folder, path: Path) -> dict[str, Any]:
@@ -141,7 +162,7 @@ def _bundle_sheet(folder: Folder, path: Path) -> dict[str, Any]:
         raise NotABundle(f"{path} is not a Cannery bundle")
     version = sheet.get("version")
     if version.__class__ is not int or not isinstance(sheet.get("session"), str):
-        raise DamagedTrace(format.BUNDLE, 0, "the sheet is not that of a bundle")
+        raise DamagedTrace(format.BUNDLE, 0, "it does not say what a bundle has to say")
     if version > format.VERSION:
         raise FutureVersion(
             f"{path} has format version {version}; this Cannery reads up to version {format.VERSION}: use a newer one"
@@ -153,7 +174,7 @@ def _schema(folder: Folder, digest: Any) -> Schema:
     try:
         content = expand(folder.read(format.SCHEMA, format.MAX_SCHEMA))
     except FileNotFoundError:
-        raise DamagedTrace(format.SCHEMA, 0, "is missing") from None
+        raise MissingFile(format.SCHEMA) from None
     if schema_digest(content) != digest:
         raise DamagedTrace(format.SCHEMA, 0, _NO_SCHEMA)
     return Schema.unpack(content)

@@ -9,11 +9,11 @@ from cannery.recorder import format
 from cannery.recorder.compression import compress, decompress
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace
-from cannery.recorder.packing import UNPACK_ERRORS, pack, unpack
+from cannery.recorder.packing import UNPACK_ERRORS, damage_text, pack, unpack
 from cannery.recorder.records import Call, Enter, Errand, Exit, Expire, Invoke, Note, Pace, Returned, ThreadEnd
 from cannery.recorder.schema import Schema
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
-from cannery.recorder.stream import STOPPED_TOPIC, Head, Layout, error_text, read_head, read_window
+from cannery.recorder.stream import STOPPED_TOPIC, Head, Layout, read_head, read_window
 
 MAX_CHUNK: Final = format.MAX_WINDOW + format.MAX_SHEET
 _FIRST_READ: Final = 4096  # bytes that hold nearly every sheet
@@ -44,7 +44,7 @@ class Summary(NamedTuple):
         except TypeError:
             fits = False
         if not fits:
-            raise DamagedTrace(path, 0, "the sheet is not that of a chunk")
+            raise DamagedTrace(path, 0, "it does not say what a chunk has to say")
         return summary
 
 
@@ -108,12 +108,12 @@ def unpack_chunk(data: bytes, path: str) -> tuple[Summary, bytes]:
     try:
         frame = unpack(data[end:])
     except UNPACK_ERRORS as error:
-        raise DamagedTrace(path, end, error_text(error)) from None
+        raise DamagedTrace(path, end, damage_text(error)) from None
     if not isinstance(frame, bytes):
         raise DamagedTrace(path, end, "no compressed records")
     content = decompress(frame, format.MAX_WINDOW, path, end)
     if len(content) != sheet.get("size") or xxh3_64_digest(content) != sheet.get("check"):
-        raise DamagedTrace(path, end, "the records are not those that were sealed")
+        raise DamagedTrace(path, end, "the records' checksum does not match: bytes were altered")
     return summary, content
 
 

@@ -1,5 +1,5 @@
 """Joins a bundle: claims a folder in it for this process (section 2 of the format)."""
-# ruff: noqa: PTH102, PTH208 - importing pathlib would cost every preloaded process milliseconds
+# ruff: noqa: PTH102, PTH106, PTH108, PTH208 - importing pathlib would cost every preloaded process milliseconds
 
 import contextlib
 import errno
@@ -18,7 +18,8 @@ _BIRTH_FIELD: Final = 19  # of /proc/PID/stat, counted after the command's closi
 
 
 class ProcessFolder(NamedTuple):
-    """A claimed folder. ``lock`` is a descriptor that says the process lives; ``inflight`` its mapped slots."""
+    """A claimed folder. ``lock`` is a descriptor that says the process lives; ``inflight`` its mapped slots,
+    None where there was no room for them."""
 
     path: str
     ordinal: int
@@ -74,8 +75,14 @@ def join_bundle(
         "first_ordinal": first_ordinal,
         "host": {"pid": os.getpid(), "born": birth(os.getpid()), **(host or {})},
     }
-    inflight = make_mapped(f"{folder}/{format.INFLIGHT}", format.SLOTS * format.SLOT_SIZE, mapper)
-    replace_file(f"{folder}/{format.PROCESS}", pack_sheet(content))
+    try:
+        replace_file(f"{folder}/{format.PROCESS}", pack_sheet(content))
+    except OSError:  # nobody could tell what the folder is
+        _give_back(folder)
+        raise
+    inflight = None
+    with contextlib.suppress(OSError):  # the disk is full: the stream will say so
+        inflight = make_mapped(f"{folder}/{format.INFLIGHT}", format.SLOTS * format.SLOT_SIZE, mapper)
     return ProcessFolder(folder, ordinal, raise_descriptor(hold_lock(f"{folder}/{format.PROCESS}")), inflight)
 
 
@@ -101,7 +108,7 @@ def read_bundle_sheet(path: str) -> dict[str, Any]:
         os.close(descriptor)
     sheet, end = unpack_sheet(data, format.BUNDLE)
     if end != len(data):
-        raise DamagedTrace(format.BUNDLE, end, "bytes after the end of the sheet")
+        raise DamagedTrace(format.BUNDLE, end, "bytes after its end")
     if sheet.get("magic") != format.MAGIC:
         raise NotABundle(f"{path} is not a Cannery bundle")
     return sheet
@@ -152,6 +159,14 @@ def _claim(path: str) -> tuple[int, str]:
         except FileExistsError:
             continue
         return ordinal, folder
+
+
+def _give_back(folder: str) -> None:
+    """Remove a folder that was just claimed, with what may lie in it unfinished."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            os.unlink(f"{folder}/{name}")
+        os.rmdir(folder)
 
 
 def hold_lock(path: str) -> int:

@@ -154,7 +154,10 @@ class Wire:
     def invoked(self, function: int, signature: str, arguments: Sequence[int]) -> list[Any]:
         """The wire values of a request for a function of the program: token, signature, arguments."""
         _, forms = signature_forms(signature)
-        values = [bool(value) if form == "flag" else value for form, value in zip(forms, arguments, strict=True)]
+        values: list[Any] = [*arguments]
+        for place, form in enumerate(forms):
+            if form == "flag":
+                values[place] = arguments[place] != 0  # an expression that gives either is an int when compiled
         return [self.tokens[function], signature, *values]
 
     def returned(self, signature: str) -> tuple[Convert, Convert]:

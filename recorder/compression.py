@@ -28,5 +28,7 @@ def decompress(frame: bytes, limit: int, path: str, offset: int = 0) -> bytes:
         return zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW).decompress(
             frame, max_output_size=limit, allow_extra_data=False
         )
-    except zstandard.ZstdError as error:
-        raise DamagedTrace(path, offset, f"cannot be decompressed ({error})") from None
+    except zstandard.ZstdError:
+        raise DamagedTrace(
+            path, offset, "the compressed records cannot be read: bytes were altered or are missing"
+        ) from None

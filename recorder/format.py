@@ -48,6 +48,10 @@ FILL: Final = 4
 ALLOC: Final = 5
 FILE: Final = 6
 THREAD: Final = 7
+MODEL: Final = 8
+KERNEL: Final = 9
+WROTE: Final = 10
+SAW: Final = 11
 EFFECT_KINDS: Final = {
     READ: "read",
     WRITE: "write",
@@ -56,6 +60,10 @@ EFFECT_KINDS: Final = {
     ALLOC: "alloc",
     FILE: "file",
     THREAD: "thread",
+    MODEL: "model",
+    KERNEL: "kernel",
+    WROTE: "wrote",
+    SAW: "saw",
 }
 POLICIES: Final = ("input", "full", "hash", "none")
 SHORT: Final = 32  # bytes of payload that stand in the record itself
@@ -63,7 +71,8 @@ DIGEST: Final = 16
 
 # Sizes and limits (sections 4, 10 and 13)
 WINDOW_SIZE: Final = 4 << 20
-WINDOW_RESERVE: Final = 64  # kept free for a STOPPED record
+WINDOW_RESERVE: Final = 256  # kept free for a STOPPED record
+MAX_REASON: Final = 240  # bytes of its text
 PAGE: Final = 4096
 MAX_RECORD: Final = 16 << 20
 MAX_WINDOW: Final = MAX_RECORD + (1 << 20)
@@ -106,6 +115,14 @@ class DamagedTrace(TraceError):  # noqa: N818
 
     def __reduce__(self) -> tuple[type["DamagedTrace"], tuple[str, int, str]]:
         return type(self), (self.path, self.offset, self.what)
+
+
+class MissingFile(DamagedTrace):
+    """``path`` belongs to the trace and is not there."""
+
+    def __init__(self, path: str, offset: int = 0, what: str = "is missing") -> None:
+        super().__init__(path, offset, what)
+        self.args = (f"{path} {what}",)
 
 
 def process_name(ordinal: int) -> str:

@@ -36,6 +36,7 @@ _NAMES: Final[dict[type[Any], str]] = {
 }
 _TYPES: Final = {name: kind for kind, name in _NAMES.items()}
 _VALUES: Final = ("ret", "ins", "outs", "args", "value")
+_NUMBERS: Final = ("region", "thread", "worker", "parts", "place", "offset")
 _PLAIN: Final = (bool, str, int, type(None))
 
 
@@ -125,7 +126,7 @@ def _effect_to_json(effect: Effect) -> dict[str, Any]:
         found["payload"] = {
             name: value_to_json(value) for name, value in effect.payload._asdict().items() if value is not None
         }
-    found |= {name: getattr(effect, name) for name in ("region", "thread", "worker") if getattr(effect, name)}
+    found |= {name: getattr(effect, name) for name in (*_NUMBERS, "text") if getattr(effect, name)}
     return found
 
 
@@ -135,5 +136,5 @@ def _effect_from_json(effect: Mapping[str, Any]) -> Effect:
     if payload is not None:
         digest, content = value_from_json(payload.get("digest")), value_from_json(payload.get("content"))
         stored = Payload(payload["size"], digest, content)
-    numbers = [effect.get(name, 0) for name in ("region", "thread", "worker")]
-    return Effect(effect["kind"], effect["ok"], stored, *numbers)
+    numbers = {name: effect.get(name, 0) for name in _NUMBERS}
+    return Effect(effect["kind"], effect["ok"], stored, text=effect.get("text", ""), **numbers)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from cannery.recorder.files import Folder
-from cannery.recorder.format import PACK, DamagedTrace
+from cannery.recorder.format import PACK, DamagedTrace, MissingFile
 
 FRAME_MAGIC: Final = b"\x89CP\n"
 _HEADER: Final = struct.Struct("<4sIQ16s")
@@ -73,7 +73,7 @@ class Pack:
         except FileNotFoundError:
             self._descriptor = -1
             if self.stored:
-                self.damage = DamagedTrace(self._path, 0, "is missing")
+                self.damage = MissingFile(self._path)
             return
         self._size = os.fstat(self._descriptor).st_size
         if self.end > self._size:
@@ -93,7 +93,7 @@ class Pack:
         """
         stored = self.stored.get(digest)
         if stored is not None and self._descriptor < 0:
-            raise DamagedTrace(self._path, 0, "is missing")
+            raise MissingFile(self._path)
         if stored is None:
             return None
         if stored.offset + stored.size > self._size:  # it may have grown since

@@ -11,6 +11,23 @@ UNPACK_ERRORS: Final = (ValueError, TypeError, LookupError, RecursionError, msgp
 """What msgpack raises on bytes that are not well-formed (its FormatError, StackError and ExtraData are ValueErrors)."""
 
 
+class Malformed(ValueError):  # noqa: N818
+    """Well-formed bytes, but not what belongs there: the text says so in words for people."""
+
+
+def damage_text(error: BaseException) -> str:
+    """What is wrong with bytes, in words for people. Those of libraries and of Python itself are not."""
+    if isinstance(error, Malformed):
+        return str(error)
+    if isinstance(error, msgpack.OutOfData) or "incomplete" in str(error):
+        return "the data ends in the middle of a value"
+    if isinstance(error, RecursionError | msgpack.StackError):
+        return "values are nested too deep"
+    if isinstance(error, msgpack.BufferFull) or "exceeds" in str(error):
+        return "a value announces more than the file has"
+    return "what stands there is no trace data"
+
+
 def packer() -> Callable[[Any], bytes]:
     """A function that packs one object with a buffer that it reuses."""
     pack: Callable[[Any], bytes] = msgpack.Packer(use_bin_type=True).pack
@@ -42,5 +59,5 @@ def unpack(data: bytes, elements: int = MAX_ELEMENTS) -> Any:
     reader = unpacker(data, elements)
     content = reader.unpack()
     if reader.tell() != len(data):
-        raise ValueError(f"{len(data) - reader.tell()} bytes too many")
+        raise Malformed(f"{len(data) - reader.tell()} bytes too many")
     return content

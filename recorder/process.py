@@ -10,7 +10,7 @@ from cannery.recorder import format
 from cannery.recorder.chunk import MAX_CHUNK, Summary, failing_functions, read_summary, summarise, unpack_chunk
 from cannery.recorder.claim import lives
 from cannery.recorder.files import Folder
-from cannery.recorder.format import DamagedTrace
+from cannery.recorder.format import DamagedTrace, MissingFile
 from cannery.recorder.index import Index, read_index
 from cannery.recorder.keyframes import Keyframes, KeyframeWriter
 from cannery.recorder.pack import Pack
@@ -49,12 +49,17 @@ class Counts(NamedTuple):
 
 
 class InFlight(NamedTuple):
-    """A call that a thread was in. ``args`` are the first six, as they came; ``time`` is that of entry, if known."""
+    """A call that a thread was in. ``args`` are the first six, as they came."""
 
     thread: int
     function: FunctionForm
     args: tuple[int, ...]
-    time: int | None
+
+    def pack(self) -> bytes:
+        """The slot, as the shim writes it."""
+        args = (*self.args, *(0 for _ in range(format.SLOT_ARGS)))[: format.SLOT_ARGS]
+        words = self.function.number + 1, self.thread, *args
+        return _SLOT.pack(*words, _slot_check(*words))
 
 
 class ProcessStream:
@@ -64,7 +69,7 @@ class ProcessStream:
         """Raises DamagedTrace: the header does not have what it must."""
         for key, kind in _HEADER_KEYS.items():
             if not isinstance(header.get(key), kind):
-                raise DamagedTrace(folder.label + format.PROCESS, 0, f"the sheet has no {key}")
+                raise DamagedTrace(folder.label + format.PROCESS, 0, f"it has no {key}")
         self.ordinal = ordinal
         self.header = header
         self.schema = schema
@@ -197,22 +202,75 @@ class ProcessStream:
             next((summary.stopped for summary in summaries if summary.stopped is not None), None),
         )
 
-    def inflight(self) -> list[InFlight]:
-        """Which call each thread was in when the process ended, or is in now. Raises DamagedTrace."""
+    def inflight(self, *, tolerant: bool = False) -> list[InFlight]:
+        """Which call each thread was in when the process ended, or is in now.
+
+        ``tolerant``: leave out what is damaged.
+
+        Raises:
+            DamagedTrace: a slot, or the file, cannot be read.
+        """
         path = self._folder.label + format.INFLIGHT
+        found = []
         try:
             slots = self._folder.read(format.INFLIGHT, format.SLOTS * format.SLOT_SIZE)
+            if len(slots) != format.SLOTS * format.SLOT_SIZE:
+                raise DamagedTrace(path, len(slots), "the file ends too early")
         except FileNotFoundError:
             return []
-        found = []
-        for offset in range(0, len(slots) - format.SLOT_SIZE + 1, format.SLOT_SIZE):
-            function, thread, *args, time = _SLOT.unpack_from(slots, offset)
+        except DamagedTrace:
+            if tolerant:
+                return []
+            raise
+        for number, slot in enumerate(_SLOT.iter_unpack(slots), 1):
+            *words, check = slot
+            function, thread, *args = words
             if not function:
                 continue
-            if function > len(self.schema.functions):
-                raise DamagedTrace(path, offset, f"a call of function {function - 1}, which is not in the schema")
+            if check != _slot_check(*words) or thread != number or function > len(self.schema.functions):
+                if tolerant or self.alive:  # of a process that runs, a slot may change while it is read
+                    continue
+                offset = (number - 1) * format.SLOT_SIZE
+                raise DamagedTrace(path, offset, "the checksum does not match: bytes were altered")
             form = self.schema.functions[function - 1]
-            found.append(InFlight(thread, form, tuple(args[: len(form.params)]), time or None))
+            found.append(InFlight(thread, form, tuple(args[: len(form.params)])))
+        return found
+
+    # Damage
+
+    def damage_beside(self) -> list[DamagedTrace]:
+        """What is damaged beside the records: how the process ended, which calls were in flight."""
+        found: list[DamagedTrace] = []
+        for read in (lambda: self.end, self.inflight):
+            try:
+                read()
+            except DamagedTrace as damage:
+                found.append(damage)
+        return found
+
+    def verify(self) -> list[DamagedTrace]:
+        """Every damage that checksums show, in windows and payloads: reads all of the process's files."""
+        found: list[DamagedTrace] = []
+        expected = 1
+        for number in self._windows():
+            if number != expected:
+                found.append(self._missing(expected))
+            expected = number + 1
+            try:
+                self._load(number)
+            except DamagedTrace as damage:
+                found.append(damage)
+        try:
+            pack = self._payloads()
+        except DamagedTrace as damage:
+            return [*found, damage]
+        if pack.damage is not None:
+            found.append(pack.damage)
+        for digest in pack.stored:
+            try:
+                pack.content(digest)
+            except DamagedTrace as damage:
+                found.append(damage)
         return found
 
     # States
@@ -291,8 +349,7 @@ class ProcessStream:
             path = self._folder.label + format.window_name(number, format.JOURNAL if is_journal else format.CHUNK)
             try:
                 if expected is not None and number != expected.window:
-                    missing = self._folder.label + format.window_name(expected.window, format.JOURNAL)
-                    raise DamagedTrace(missing, 0, "is missing")
+                    raise self._missing(expected.window)
                 content, journal = self._load(number)
                 head = read_head(content, path, journal=journal)
                 if head is None:
@@ -333,7 +390,13 @@ class ProcessStream:
                 return self._folder.read(journal, format.MAX_WINDOW), True
             except FileNotFoundError:
                 pass
-        raise DamagedTrace(self._folder.label + journal, 0, "is missing")
+        raise self._missing(number)
+
+    def _missing(self, number: int) -> MissingFile:
+        """A window that is not there. Where a later one is sealed, or there is an index, it had been sealed too."""
+        sealed = any((format.window_number(name, format.CHUNK) or 0) > number for name in self._folder.names())
+        sealed = sealed or self._folder.size(format.INDEX) is not None
+        return MissingFile(self._folder.label + format.window_name(number, format.CHUNK if sealed else format.JOURNAL))
 
     def _index(self, windows: dict[int, bool]) -> Index | None:
         """The index, if it says what is there."""
@@ -415,6 +478,14 @@ class ProcessStream:
             self.problems.append(damage)
 
 
+def _slot_check(function: int, thread: int, *args: int) -> int:
+    """The last word of a slot in use."""
+    check = function | thread << 32
+    for arg in args:
+        check ^= arg
+    return check
+
+
 def _origin(header: dict[str, Any], folder: Folder) -> tuple[int, int]:
     """The call and the time that a stream begins with. Raises DamagedTrace."""
     origin = header.get("origin")
@@ -442,7 +513,7 @@ def read_sheet(folder: Folder, name: str) -> dict[str, Any]:
     data = folder.read(name, format.MAX_SHEET)
     sheet, end = unpack_sheet(data, folder.label + name)
     if end != len(data):
-        raise DamagedTrace(folder.label + name, end, "bytes after the end of the sheet")
+        raise DamagedTrace(folder.label + name, end, "bytes after its end")
     return sheet
 
 

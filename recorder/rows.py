@@ -87,12 +87,20 @@ class RowMaker:
 def effect_row(effect: Effect) -> tuple[Any, ...]:
     """An effect on the wire."""
     code = _CODES[effect.kind]
+    if effect.kind == "kernel":
+        return (code, effect.parts) if effect.ok else (-code, effect.text)
     if not effect.ok:
         return (-code,)
     if effect.kind == "alloc":
         return code, effect.region
     if effect.kind == "thread":
         return code, effect.thread, effect.worker
+    if effect.kind == "model":
+        assert effect.payload is not None
+        return code, effect.text, payload_wire(effect.payload)
+    if effect.kind in ("wrote", "saw"):
+        assert effect.payload is not None
+        return code, effect.place, effect.offset, payload_wire(effect.payload)
     return (code,) if effect.payload is None else (code, payload_wire(effect.payload))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from xxhash import xxh3_128_digest
 
 from cannery.recorder.format import MAX_SCHEMA, SCHEMA, DamagedTrace
-from cannery.recorder.packing import UNPACK_ERRORS, pack, unpack
+from cannery.recorder.packing import UNPACK_ERRORS, Malformed, damage_text, pack, unpack
 
 FORMS: Final = ("number", "handle", "address", "bytes", "flag", "token", "raw", "plain", "none")
 LIST: Final = "list:"
@@ -81,7 +81,7 @@ class Schema:
             enums = {_text(name): _constants(values) for name, values in stored["enums"].items()}
             functions = [_function(index, row) for index, row in enumerate(stored["functions"])]
         except (*UNPACK_ERRORS, AttributeError) as error:
-            raise DamagedTrace(path, 0, f"no function table ({error or type(error).__name__})") from None
+            raise DamagedTrace(path, 0, f"no function table: {damage_text(error)}") from None
         return cls(functions, enums)
 
 
@@ -111,7 +111,7 @@ def expand(stored: bytes, path: str = SCHEMA) -> bytes:
 def _function(index: int, row: Any) -> FunctionForm:
     name, returns, result, params = row
     if not is_form(result):
-        raise ValueError(f"the form {result!r} is not known")
+        raise Malformed(f"the form {result!r} is not known")
     return FunctionForm(index, _text(name), _text(returns), result, tuple(_param(param) for param in params))
 
 
@@ -123,17 +123,17 @@ def _param(row: Any) -> ParamForm:
         if optional is not None:
             _text(optional)
     if not is_form(param.into) or not (param.out is None or is_form(param.out)):
-        raise ValueError(f"one of the forms {param.into!r} and {param.out!r} is not known")
+        raise Malformed(f"one of the forms {param.into!r} and {param.out!r} is not known")
     return param
 
 
 def _constants(values: Any) -> dict[str, int]:
     if not all(isinstance(value, int) for value in values.values()):
-        raise ValueError("an enum constant is no whole number")
+        raise Malformed("an enum constant is no whole number")
     return {_text(name): value for name, value in values.items()}
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise Malformed(f"{value!r} is no text")
     return value

@@ -8,7 +8,7 @@ from typing import Any
 from xxhash import xxh3_64_digest
 
 from cannery.recorder.format import UNFINISHED, DamagedTrace
-from cannery.recorder.packing import UNPACK_ERRORS, pack, unpacker
+from cannery.recorder.packing import UNPACK_ERRORS, damage_text, pack, unpacker
 
 
 def pack_sheet(content: Mapping[str, Any]) -> bytes:
@@ -28,11 +28,11 @@ def unpack_sheet(data: bytes, path: str) -> tuple[dict[str, Any], int]:
         end = reader.tell()
         check = reader.unpack()
     except UNPACK_ERRORS as error:
-        raise DamagedTrace(path, reader.tell(), f"no sheet ({type(error).__name__})") from None
+        raise DamagedTrace(path, reader.tell(), damage_text(error)) from None
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
-        raise DamagedTrace(path, 0, "the sheet is no map of names")
+        raise DamagedTrace(path, 0, "what stands there is no trace data")
     if check != xxh3_64_digest(data[:end]):
-        raise DamagedTrace(path, 0, "the sheet's check differs: a byte was altered")
+        raise DamagedTrace(path, 0, "the checksum does not match: bytes were altered")
     return content, reader.tell()
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from cannery.recorder import format
 from cannery.recorder.format import EFFECT_KINDS, DamagedTrace
-from cannery.recorder.packing import UNPACK_ERRORS, unpacker
+from cannery.recorder.packing import UNPACK_ERRORS, Malformed, damage_text, unpacker
 from cannery.recorder.records import (
     Call,
     Effect,
@@ -98,7 +98,7 @@ def read_head(content: bytes, path: str, *, journal: bool) -> Head | None:
     try:
         return _head(unpacker(content).unpack())
     except UNPACK_ERRORS as error:
-        raise DamagedTrace(path, 0, error_text(error)) from None
+        raise DamagedTrace(path, 0, damage_text(error)) from None
 
 
 def head_size(content: bytes) -> int:
@@ -142,13 +142,13 @@ def read_window(
             if row.__class__ is not tuple:
                 if row.__class__ is int and row == 0 and journal:
                     return Head(head.window + 1, number, time)
-                raise ValueError("no record begins here")
+                raise Malformed("no record begins here")
             kind = row[0]
             if kind.__class__ is not int:
-                raise ValueError("a record without a kind")
+                raise Malformed("a record without a kind")
             if kind >= 0:
                 if kind >= count:
-                    raise ValueError(f"a call of function {kind}, which is not in the schema")
+                    raise Malformed(f"a call of function {kind}, which is not in the schema")
                 if number < start_call and row[2].__class__ is int:
                     time += row[2]
                     number += 1
@@ -157,10 +157,10 @@ def read_window(
                 name, ins_end, outs_end, _ = layouts[kind]
                 values: tuple[Any, ...] = row
                 if len(values) < outs_end:
-                    raise ValueError(f"no call of {name}")
+                    raise Malformed(f"no call of {name}")
                 thread, elapsed = values[1], values[2]
                 if thread.__class__ is not int or elapsed.__class__ is not int:
-                    raise ValueError(f"no call of {name}")
+                    raise Malformed(f"no call of {name}")
                 time += elapsed
                 effects = tuple(map(read_effect, values[outs_end:])) if len(values) > outs_end else ()
                 if ahead:
@@ -174,12 +174,12 @@ def read_window(
                 time += elapsed
                 if kind == format.ENTER:
                     if len(row) < ins_end:
-                        raise ValueError(f"no entry of a call of {name}")
+                        raise Malformed(f"no entry of a call of {name}")
                     effects, ahead = ahead + tuple(map(read_effect, row[ins_end:])), ()
                     yield Enter(number, thread, time, name, row[4:ins_end], effects)
                 else:
                     if len(row) < ins_end + 1:
-                        raise ValueError(f"no call of {name}")
+                        raise Malformed(f"no call of {name}")
                     effects, ahead = ahead + tuple(map(read_effect, row[ins_end + 1 :])), ()
                     yield Call(number, thread, time, name, row[4], row[5 : ins_end + 1], blank, effects, False)
                 number += 1
@@ -187,7 +187,7 @@ def read_window(
                 _, call, thread, function = _numbers(row[:4])
                 name, _, _, blank = layouts[_below(function, count)]
                 if len(row) != 5 + len(blank):
-                    raise ValueError(f"no end of a wait in {name}")
+                    raise Malformed(f"no end of a wait in {name}")
                 yield Exit(call, thread, name, row[4], row[5:])
             elif kind == format.PACE:
                 time += _numbers(row[:2])[1]
@@ -221,11 +221,11 @@ def read_window(
             row = None
         reader.feed(b"\0")  # read as 0 after the last record, but swallowed by one that was cut off
         if next(reader, None) != 0:
-            raise ValueError("the record is not complete")
+            raise Malformed("the record is not complete")
         return Head(head.window + 1, number, time)
     except UNPACK_ERRORS as error:
         offset = _offset(content, begin, count_read if row is None else count_read - 1)
-        raise DamagedTrace(path, offset, error_text(error)) from None
+        raise DamagedTrace(path, offset, damage_text(error)) from None
 
 
 def committed(content: bytes, path: str) -> int:
@@ -241,7 +241,7 @@ def committed(content: bytes, path: str) -> int:
             reader.skip()
             offset = reader.tell()
     except UNPACK_ERRORS as error:
-        raise DamagedTrace(path, offset, error_text(error)) from None
+        raise DamagedTrace(path, offset, damage_text(error)) from None
     if offset > len(content):
         raise DamagedTrace(path, len(content), "the last record is not complete")
     return offset
@@ -250,11 +250,14 @@ def committed(content: bytes, path: str) -> int:
 def read_effect(wire: Any) -> Effect:
     """An effect of a record. Raises ValueError for what is none."""
     if wire.__class__ is not tuple or not wire or wire[0].__class__ is not int:
-        raise ValueError("no effect")
+        raise Malformed("no effect")
     code, *rest = wire
     kind = EFFECT_KINDS.get(abs(code))
     if kind is None:
-        raise ValueError(f"an effect of kind {code}, which this version does not know")
+        raise Malformed(f"an effect of kind {code}, which this version does not know")
+    if code == -format.KERNEL:
+        (text,) = rest
+        return Effect(kind, False, text=_text(text))
     if code < 0:
         return Effect(kind, False)
     if code == format.FILL:
@@ -262,10 +265,24 @@ def read_effect(wire: Any) -> Effect:
     if code == format.THREAD:
         thread, worker = _numbers(tuple(rest))
         return Effect(kind, True, None, 0, thread, worker)
+    if code >= format.MODEL:
+        return _kernel_effect(code, kind, rest)
     (second,) = rest
     if code == format.ALLOC:
         return Effect(kind, True, None, _numbers((second,))[0])
     return Effect(kind, True, read_payload(second))
+
+
+def _kernel_effect(code: int, kind: str, rest: list[Any]) -> Effect:
+    if code == format.MODEL:
+        name, source = rest
+        return Effect(kind, True, read_payload(source), text=_text(name))
+    if code == format.KERNEL:
+        (parts,) = rest
+        return Effect(kind, True, parts=_numbers((parts,))[0])
+    place, offset, payload = rest
+    place, offset = _numbers((place, offset))
+    return Effect(kind, True, read_payload(payload), place=place, offset=offset)
 
 
 def read_payload(wire: Any) -> Payload:
@@ -274,21 +291,16 @@ def read_payload(wire: Any) -> Payload:
         return Payload(len(wire), None, wire)
     size, digest = wire
     if size.__class__ is not int or size < 0 or not (digest is None or _is_digest(digest)):
-        raise ValueError("no payload")
+        raise Malformed("no payload")
     return Payload(size, digest, None)
-
-
-def error_text(error: BaseException) -> str:
-    """What is wrong with the bytes, for a :class:`DamagedTrace`."""
-    return str(error) or f"no msgpack ({type(error).__name__})"
 
 
 def _head(row: Any) -> Head:
     if row.__class__ is not tuple or row[:1] != (format.WINDOW,):
-        raise ValueError("the window does not begin with its WINDOW record")
+        raise Malformed("the window does not begin with its WINDOW record")
     _, window, call, time = _numbers(row)
     if window < 1 or call < 0:
-        raise ValueError("no WINDOW record")
+        raise Malformed("no WINDOW record")
     return Head(window, call, time)
 
 
@@ -296,7 +308,7 @@ def _invoke(row: Any) -> Invoke:
     _, call, runner, function, signature, *args = row
     _numbers((0 if call is None else call, runner, function))
     if not isinstance(signature, str):
-        raise ValueError("no INVOKE record")
+        raise Malformed("no INVOKE record")
     if call is None:
         return Invoke(None, None, runner, function, signature, tuple(args))
     return Invoke(call, runner, 0, function, signature, tuple(args))
@@ -307,7 +319,7 @@ def _note(row: Any) -> Note | None:
     if kind == format.NOTE:
         _, topic, value = row
         if not isinstance(topic, str) or topic in RESERVED_TOPICS:
-            raise ValueError("no note")
+            raise Malformed("no note")
         return Note(topic, value)
     if kind == format.REGION:
         _, region, address, size = _numbers(row)
@@ -315,24 +327,31 @@ def _note(row: Any) -> Note | None:
     if kind == format.STOPPED:
         _, reason = row
         if not isinstance(reason, str):
-            raise ValueError("no STOPPED record")
+            raise Malformed("no STOPPED record")
         return Note(STOPPED_TOPIC, reason)
     if kind <= format.OPTIONAL:
         return None
-    raise ValueError(f"a record of kind {kind}, which this version does not know and must not skip")
+    raise Malformed(f"a record of kind {kind}, which this version does not know and must not skip")
 
 
 def _numbers(row: Any) -> Any:
     """``row``, if all of it are whole numbers."""
     for value in row:
         if value.__class__ is not int:
-            raise ValueError(f"{value!r} where a whole number belongs")
+            raise Malformed(f"{value!r} where a whole number belongs")
     return row
+
+
+def _text(value: Any) -> str:
+    """``value``, if it is a text."""
+    if value.__class__ is not str:
+        raise Malformed(f"{value!r} where a text belongs")
+    return str(value)
 
 
 def _below(function: int, count: int) -> int:
     if not 0 <= function < count:
-        raise ValueError(f"a call of function {function}, which is not in the schema")
+        raise Malformed(f"a call of function {function}, which is not in the schema")
     return function
 
 

@@ -4,6 +4,7 @@ This is the reference encoder of sections 4 and 5 of the format. Its methods are
 no error leaves them: what goes wrong ends the recording, once, and the program goes on.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -179,7 +180,7 @@ class StreamWriter:
             return
         self.stopped = reason
         if self._window is not None:
-            last = self.pack((format.STOPPED, reason.encode()[:48].decode(errors="ignore")))
+            last = self.pack((format.STOPPED, reason.encode()[: format.MAX_REASON].decode(errors="ignore")))
             self.room += format.WINDOW_RESERVE
             self._put(last)
         self.close()
@@ -246,10 +247,16 @@ class StreamWriter:
         """Go on in a new window that has room for a record of that size."""
         size = max(self.window_size, round_to_page(_WINDOW_HEAD + record_size + format.WINDOW_RESERVE))
         try:
-            window = make_window(self._folder, self._number + 1, size, self._mapper)
+            self._open_window(size)
         except OSError as error:
+            if self._window is None:  # a disk that is too small may still have room to say so
+                with contextlib.suppress(OSError):
+                    self._open_window(format.PAGE)
             self.stop(reason(error))
-            return
+
+    def _open_window(self, size: int) -> None:
+        """Raises OSError."""
+        window = make_window(self._folder, self._number + 1, size, self._mapper)
         self._number += 1
         self._window = window
         self.position = 0

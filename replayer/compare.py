@@ -71,7 +71,7 @@ class Comparison:
         codec = self.codec(record.function)
         wired = codec.encode_reply(reply)
         actual, *results = reply if isinstance(reply, tuple) else (reply, *codec.blank)
-        if not _equal(codec.decode_result(record.ret), actual):
+        if not self._equal_result(codec, record.ret, actual):
             result = self.printer.result
             self.differ(record, RETURNS, result(record.function, record.ret), result(record.function, wired[0]))
         for index, got in enumerate(results):
@@ -100,6 +100,11 @@ class Comparison:
         """A reply as text."""
         ret, *outs = self.codec(function).encode_reply(reply)
         return f"{self.printer.result(function, ret)}{self.printer.outputs(function, tuple(outs))}"
+
+    def _equal_result(self, codec: FunctionCodec, want: Any, got: Any) -> bool:
+        if self._identity is not None and codec.form.result == "handle":
+            return self._identity.same_handle(want, got or 0)
+        return _equal(codec.decode_result(want), got)
 
     def _equal_output(self, codec: FunctionCodec, index: int, outs: tuple[Any, ...], got: Any) -> bool:
         want = outs[index]

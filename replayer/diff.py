@@ -69,6 +69,7 @@ def diff(
         raise KeyError(process)
     different = any(each["total"] for each in found)
     complete = all(not each["incomplete"] for each in found)
+    complete = complete and not any(bundle.damage_beside() for bundle in bundles)
     return Diff(DIFFERENT if different else SAME if complete else TROUBLE, list(dict.fromkeys(notes)), found)
 
 
@@ -116,7 +117,7 @@ def _pair(
         return [(first[0].ordinal if first else None, second[0].ordinal if second else None)]
     shapes = shapes_of(bundles[A].schema, bundles[B].schema)
     sides = [  # by place: that is the order of the forks
-        {place: _merged(profiles(stream, shapes, {}, options)) for place, stream in enumerate(streams)}
+        {place: _merged(profiles(stream, shapes, {}, options)[0]) for place, stream in enumerate(streams)}
         for streams in (first, second)
     ]
     return [

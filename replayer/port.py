@@ -9,7 +9,7 @@ import mmap
 import os
 import resource
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import xxhash
 
@@ -17,6 +17,12 @@ from cannery.recorder.codec import token_value
 from cannery.recorder.records import Effect, Payload
 from cannery.recorder.sparse import written_ranges
 from cannery.recorder.window import check_file_size
+from cannery.runtime.kernels import IN_DEVICE, KernelRun
+from cannery.runtime.ports import Range, Unknown
+
+if TYPE_CHECKING:
+    from cannery.runtime.models.declare import KernelModel
+    from cannery.runtime.models.load import Models
 
 _MAP_NORESERVE: Final = 0x4000
 PAGE: Final = 4096
@@ -80,7 +86,7 @@ class ReplayPort:
 
     ``base`` and ``span`` are the device address range of the recording. ``content`` finds stored bytes by digest and
     ``region`` the raw address of a host region. ``exact`` is False in a what-if replay: then a request without a
-    recorded effect gets a plausible answer.
+    recorded effect gets a plausible answer. With ``models``, what kernels wrote is computed again and compared.
     """
 
     def __init__(
@@ -90,12 +96,16 @@ class ReplayPort:
         content: Callable[[Payload], bytes | None],
         region: Callable[[int], int],
         exact: bool = True,
+        models: "Models | None" = None,
     ) -> None:
         self.base = base
         self.span = span
         self.differences: list[EffectDifference] = []
         self.unknown_bytes = 0  # read by the machine, but not kept in the trace: zeros stand for them
         self.unverified = 0  # writes whose bytes follow from unknown ones, or whose hash was not kept
+        self.rerun = 0  # launches whose model was run again
+        self.not_rerun: dict[str, int] = {}  # by name: those for which no model was given
+        self._models = models
         self._effects: tuple[Effect, ...] = ()
         self._next = 0
         self._content = content
@@ -187,16 +197,112 @@ class ReplayPort:
         effect = self._take("file", None)
         if effect is None or not effect.ok or effect.payload is None:
             return None
-        stored = self._content(effect.payload)
+        return self._known(effect.payload)
+
+    def data(self, address: int, size: int) -> bytes | None:
+        effect = self._take("read", size)
+        if effect is None:
+            self.unknown_bytes += size
+            return Unknown(size)
+        if not effect.ok or effect.payload is None:
+            return None
+        return self._known(effect.payload)
+
+    def _known(self, payload: Payload) -> bytes:
+        stored = self._content(payload)
         if stored is None:
-            self.unknown_bytes += effect.payload.size
-        return b"" if stored is None else stored
+            self.unknown_bytes += payload.size
+            return Unknown(payload.size)
+        return stored
 
     def thread(self, ordinal: int) -> tuple[int, int]:
         effect = self._take("thread", None)
         if effect is None:
             return -ordinal, 0  # an id that no argument has
         return token_value(effect.thread), effect.worker
+
+    def model(self, name: bytes) -> bool | None:
+        if self.unknown_bytes and self._next == len(self._effects):
+            return None  # where it was recorded, the binary was known to have no such kernel
+        effect = self._take("model", None)
+        return effect is not None and effect.ok
+
+    def unmodelled(self, name: bytes) -> None:
+        pass
+
+    def kernel(self, run: KernelRun) -> str | None:
+        effect = self._take("kernel", None)
+        if effect is None:
+            return None
+        if not effect.ok:
+            self._rerun(run, effect, [], None)
+            return effect.text
+        parts = [part for _ in range(effect.parts) if (part := self._take_part()) is not None]
+        saw = [part for part in parts if part.kind == "saw"]
+        wrote = [part for part in parts if part.kind == "wrote"]
+        known = [(part, self._content(part.payload)) for part in wrote if part.payload is not None]
+        ranges = [Range(part.place, part.offset, memoryview(content)) for part, content in known if content is not None]
+        if len(ranges) < len(wrote):
+            self.unknown_bytes += sum(part.payload.size for part, content in known if content is None and part.payload)
+        elif self._rerun(run, effect, saw, ranges):
+            return None
+        for place, offset, content in ranges:
+            self._put(run, place, offset, content)
+        return None
+
+    def _rerun(self, run: KernelRun, effect: Effect, saw: list[Effect], ranges: "list[Range] | None") -> bool:
+        """Run the model of a launch again, if one is given, and compare. Whether what was recorded is in memory now."""
+        if self._models is None:
+            return False
+        model = self._models.find(run.name)
+        if model is None:
+            name = run.name.decode(errors="replace")
+            self.not_rerun[name] = self.not_rerun.get(name, 0) + 1
+            return False
+        if self.unknown_bytes:
+            self.unverified += 1
+            return False
+        self.rerun += 1
+        return self._compare(model, run, saw, ranges)
+
+    def _compare(self, model: "KernelModel", run: KernelRun, saw: list[Effect], ranges: "list[Range] | None") -> bool:
+        from cannery.runtime.models.compare import rerun
+
+        left = list(saw)
+
+        def read(address: int, into: memoryview) -> bool:
+            payload = left.pop(0).payload if left else None
+            content = None if payload is None else self._content(payload)
+            if content is None or len(content) != len(into):
+                return False
+            into[:] = content
+            return True
+
+        place = self._next - 1
+        recorded = f"what the model of {model.name} did" if ranges is None else f"what the model of {model.name} wrote"
+        for text in rerun(model, run, read, ranges):
+            self._differ(place, recorded, text)
+        return ranges is not None
+
+    def _put(self, run: KernelRun, place: int, offset: int, content: memoryview) -> None:
+        """Write to device memory what a model wrote there."""
+        target = run.target(place)
+        if target is None or (target.kind == IN_DEVICE and target.room < offset + len(content)):
+            self._differ(self._next - 1, f"memory behind argument byte {place} of a kernel", "none is there")
+        elif target.kind == IN_DEVICE:
+            start = 0
+            for piece in run.pieces(target, offset, len(content)):
+                piece[:] = content[start : start + len(piece)]
+                start += len(piece)
+
+    def _take_part(self) -> Effect | None:
+        """The next effect that belongs to a kernel; None, and a difference, if there is none."""
+        index = self._next
+        if index < len(self._effects) and self._effects[index].kind in ("saw", "wrote"):
+            self._next = index + 1
+            return self._effects[index]
+        self._differ(index, "what a kernel wrote", "nothing")
+        return None
 
     def _install(self, effect: Effect, into: memoryview) -> None:
         payload = effect.payload
@@ -239,6 +345,11 @@ def describe(effect: Effect) -> str:
             text += f", hash {payload.digest.hex()}"
     elif effect.kind == "alloc" and effect.ok:
         text += f" of host region {effect.region}"
+    elif effect.kind == "kernel":
+        text += f" that failed: {effect.text}" if not effect.ok else f" with {effect.parts} ranges"
+        return text
+    elif effect.kind == "model" and not effect.ok:
+        return "no kernel model"
     elif effect.kind == "thread":
         text += f" {effect.thread}" + (f", worker {effect.worker}" if effect.worker else "")
     return text if effect.ok else f"{text} (not accessible)"
@@ -247,5 +358,3 @@ def describe(effect: Effect) -> str:
 def _content(data: memoryview) -> str:
     shown = bytes(data).hex() if len(data) <= 32 else f"hash {xxhash.xxh3_128_digest(data).hex()}"
     return f"{len(data)} bytes, {shown}"
-
-

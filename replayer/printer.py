@@ -4,6 +4,7 @@ Everything that a line names (function, parameters, enum constants, kinds of obj
 the bundle, so that an old trace prints in a newer version. How a value is written follows from its form:
 
     stream#5          handle: kind and ordinal of the object, the same in every run
+    kernel#7 add      a kernel also with its name, once the call that found it was seen
     d+0x200           device address, as offset from the start of device memory
     h3+0x10           host address: region and offset
     function#2, id#1  a function of the program, what it calls a thread: numbered as they are first named
@@ -31,6 +32,8 @@ from cannery.recorder.records import (
     ThreadEnd,
 )
 from cannery.recorder.schema import LIST, FunctionForm, ParamForm, Schema
+from cannery.replayer import kernels
+from cannery.replayer.kernels import Kernels
 
 _TEXT_SHOWN: Final = 120  # bytes of a string or buffer
 _ITEMS_SHOWN: Final = 16  # elements of an array
@@ -51,16 +54,26 @@ class Printer:
         self._schema = schema
         self._bare = bare
         self._errors = error_names()
+        self._kernels = Kernels(schema)
         self._params: dict[str, list[tuple[str, Show, Show | None]]] = {}
         self._result: dict[str, Show] = {}
 
+    def see(self, record: Record) -> None:
+        """Learn from a record that need not be printed what others mean."""
+        if isinstance(record, Call):
+            self._kernels.note(record)
+
     def line(self, record: Record) -> str:
         """One record as one line, without its end."""
+        self.see(record)
         if isinstance(record, Call):
             text = self.call(record.function, record.ins, record.outs)
             text += f" = {self.result(record.function, record.ret)}"
             if not record.supported:
                 text += " (unsupported)"
+            launched = self._kernels.launched(record)
+            if launched is not None and not launched.modelled:
+                text += " (unmodelled)"
             return self._head(record.number, record.thread, record.time) + text + _effects(record.effects)
         if isinstance(record, Enter):
             text = f"{self.call(record.function, record.ins, None)} waits"
@@ -148,12 +161,18 @@ class Printer:
             return lambda values: _list(values, element)
         if form == "token":
             return _token_show("id" if param.role == "thread_id" else "function")
+        if form == "handle" and param.kind == kernels.KIND:
+            return self._kernel
         if form == "handle":
             return _handle_show(param.kind or param.ctype.replace("const ", "").rstrip("* "))
         if form == "number":
             enum = self._schema.enums.get(param.enum or param.ctype.replace("const ", "").rstrip("* "), {})
             return _number_show({value: name for name, value in reversed([*enum.items()])})
         return _SHOWS.get(form, _plain)
+
+    def _kernel(self, value: Any) -> str:
+        known = self._kernels.find(value)
+        return _handle_show(kernels.KIND)(value) + (f" {known.name}" if known is not None and known.name else "")
 
     def _result_show(self, function: FunctionForm) -> Show:
         if function.can_fail:
@@ -272,6 +291,13 @@ def _effects(effects: tuple[Effect, ...]) -> str:
 def effect_text(effect: Effect) -> str:
     """``write 65536 9f3a12cd``: kind, size, and content or the start of the hash."""
     text = effect.kind
+    if effect.kind == "model":
+        digest = "" if effect.payload is None else f" {(effect.payload.content or b'').hex()[:16]}"
+        return f"model {effect.text}{digest}" if effect.ok else "no model"
+    if effect.kind == "kernel":
+        return f"kernel ran, {effect.parts} ranges" if effect.ok else f"kernel failed: {effect.text}"
+    if effect.kind in ("wrote", "saw"):
+        text += f" a{effect.place}+{effect.offset:#x}"
     if effect.payload is not None:
         text += f" {payload_text(effect.payload)}"
     elif effect.kind == "alloc" and effect.ok:

@@ -1,32 +1,46 @@
 """Replays the processes of a bundle: from the files to a :class:`Result` for each."""
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
 from cannery.recorder.format import DamagedTrace, TraceError
 from cannery.recorder.process import ProcessStream
+from cannery.recorder.records import Record
 from cannery.replayer.keyframe import KeyframeError, restore
 from cannery.replayer.replay import Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
 
+if TYPE_CHECKING:
+    from cannery.runtime.models.load import Models
+
+_TOLD: Final = 8192  # records between two reports of progress
+
 
 def replay_process(
-    bundle: Bundle, stream: ProcessStream, changes: dict[str, Any] | None = None, keep_going: bool = False
+    bundle: Bundle,
+    stream: ProcessStream,
+    changes: dict[str, Any] | None = None,
+    keep_going: bool = False,
+    progress: Callable[[int], None] | None = None,
+    models: "Models | None" = None,
 ) -> Result:
-    """Replay one process. ``changes`` are settings of a what-if replay, by field.
+    """Replay one process. ``changes`` are settings of a what-if replay, by field, ``models`` kernel models to run
+    again. ``progress`` is told, now and then, how many calls were replayed.
 
     Raises:
         ReplayError: it cannot be replayed; the text says why.
     """
-    replay = new_replay(bundle, stream, changes, keep_going)
-    in_flight = stream.inflight()
+    replay = new_replay(bundle, stream, changes, keep_going, models)
+    in_flight = stream.inflight(tolerant=True)
     complete = True
     damage: str | None = None
     try:
-        replay.run(stream.records())
+        records = stream.records()
+        replay.run(records if progress is None else _told(records, replay, progress))
         replay.finish(finished=not in_flight)
     except Stop:
         complete = False
@@ -42,7 +56,11 @@ def replay_process(
 
 
 def new_replay(
-    bundle: Bundle, stream: ProcessStream, changes: dict[str, Any] | None = None, keep_going: bool = False
+    bundle: Bundle,
+    stream: ProcessStream,
+    changes: dict[str, Any] | None = None,
+    keep_going: bool = False,
+    models: "Models | None" = None,
 ) -> Replay:
     """A replay at the beginning of a process's stream; see :func:`replay_process`.
 
@@ -65,6 +83,7 @@ def new_replay(
             first_ordinal=header.get("first_ordinal", 0),
             what_if=bool(changes),
             keep_going=keep_going,
+            models=models,
         )
     except (SettingError, ValueError, TypeError, AttributeError) as error:
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
@@ -97,6 +116,13 @@ def _begin(replay: Replay, stream: ProcessStream) -> None:
         ) from None
 
 
+def _told(records: Iterator[Record], replay: Replay, progress: Callable[[int], None]) -> Iterator[Record]:
+    for place, record in enumerate(records):
+        if not place % _TOLD:
+            progress(replay.calls)
+        yield record
+
+
 def _result(
     bundle: Bundle,
     stream: ProcessStream,
@@ -121,4 +147,6 @@ def _result(
         in_flight,
         complete,
         damage,
+        replay.port.rerun,
+        replay.port.not_rerun,
     )

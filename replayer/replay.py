@@ -9,7 +9,7 @@ arguments, and leaves everything else to :class:`Comparison` when the comparison
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.recorder.addresses import AddressBook
 from cannery.recorder.codec import Wire
@@ -40,6 +40,9 @@ from cannery.runtime.api import MODEL
 from cannery.runtime.machine import Machine, Wait
 from cannery.runtime.settings import Settings
 
+if TYPE_CHECKING:
+    from cannery.runtime.models.load import Models
+
 __all__ = ["Replay", "ReplayError", "Stop"]
 
 _REMEMBERED: Final = 4096  # decoded argument lists per function
@@ -59,7 +62,7 @@ class Replay:
     ``calls`` counts the calls so far, those before it began included (``keyframe.py``). ``open_calls`` and ``errands``
     (worker -> signature of what it runs, as recorded) are what has not ended.
     ``what_if`` replays under ``settings`` that are not the recorded ones: objects are then matched by identity
-    instead of by number, and results differ without ending the replay.
+    instead of by number, and results differ without ending the replay. ``models``: kernel models to run again.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Replay:
         first_ordinal: int = 0,
         what_if: bool = False,
         keep_going: bool = False,
+        models: "Models | None" = None,
     ) -> None:
         self.schema = schema
         self.calls = 0
@@ -83,7 +87,7 @@ class Replay:
         self.compared = Comparison(schema, self._wire, what_if or keep_going)
         self._exact = not what_if
         self._place = book.place
-        self.port = ReplayPort(base, span, content, book.region, exact=not what_if)
+        self.port = ReplayPort(base, span, content, book.region, exact=not what_if, models=models)
         self.machine = Machine(settings, self.port)
         self.machine.ordinal = first_ordinal
         self.start = start

@@ -71,7 +71,8 @@ class Result(NamedTuple):
     ``supported_now`` counts calls that were recorded as unsupported and now have an implementation; they are not
     executed, since the recorded program went on without their effect. ``in_flight`` describes calls that had not
     returned when the recording ended. ``complete`` is False when the first difference ended the replay; ``damage``
-    says why the rest of the stream could not be read.
+    says why the rest of the stream could not be read. ``rerun`` counts kernel launches whose model was run again,
+    ``not_rerun``, by kernel, those that had one in the recording and for which none was given.
     """
 
     process: int
@@ -85,6 +86,8 @@ class Result(NamedTuple):
     in_flight: tuple[str, ...]
     complete: bool
     damage: str | None
+    rerun: int
+    not_rerun: dict[str, int]
 
     @property
     def same(self) -> bool:

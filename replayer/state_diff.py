@@ -6,7 +6,7 @@ left out.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from cannery.recorder.bundle import Bundle
@@ -163,6 +163,10 @@ class Prefix:
     @property
     def schema(self) -> Schema:
         return self._stream.schema
+
+    @property
+    def header(self) -> Mapping[str, Any]:
+        return self._stream.header
 
     @property
     def finished(self) -> bool:

@@ -12,6 +12,7 @@ from cannery.recorder.records import Call, Effect, Enter, Errand, Exit, Expire, 
 from cannery.recorder.schema import FunctionForm, Schema
 from cannery.replayer.comparison.objects import Allocations
 from cannery.replayer.comparison.shapes import Copy, copy_of, is_host
+from cannery.replayer.kernels import Kernels, finds_kernel, launches
 
 HOST: Final = -1
 """Stands for pinned host memory among the devices."""
@@ -21,6 +22,8 @@ DIRECTIONS: Final = {
     "write": "device_to_host",
     "move": "host_to_host",
     "file": "files",
+    "wrote": "kernel_writes",
+    "saw": "kernel_reads",
 }
 """Effects that carry bytes, and what that means."""
 
@@ -53,6 +56,7 @@ class Function:
         "copy",
         "failures",
         "frees",
+        "kernels",
         "makes",
         "name",
         "size",
@@ -77,7 +81,8 @@ class Function:
         self.makes = made[0] if made and self.size is not None else None
         freed = [index for index, param in enumerate(form.params) if param.into == "address"]
         self.frees = freed[0] if freed and form.name.startswith("aclrtFree") else None
-        self.special = self.copy is not None or self.makes is not None or self.frees is not None
+        self.kernels = finds_kernel(form) or launches(form) is not None
+        self.special = self.copy is not None or self.makes is not None or self.frees is not None or self.kernels
 
 
 class Timeline:
@@ -154,10 +159,13 @@ class Stats:
         self.streams: Counter[Any] = Counter()
         self.bytes: Counter[str] = Counter()
         self.memory: dict[int, Memory] = {}
+        self.launches: Counter[tuple[str, bool]] = Counter()  # by name of the kernel, and whether it has a model
+        self.kernels_failed = 0
         self.calls = 0
         self.last_time = 0
         self.in_flight = 0
         self._schema = schema
+        self._kernels = Kernels(schema)
         self._device_span = max(device_span, 1)
         self._chosen = chosen
         self._waiting: dict[int, list[Enter]] = {}
@@ -264,6 +272,12 @@ class Stats:
     def _special(self, function: Function, record: Record) -> None:
         """A successful call that allocates, frees or copies."""
         assert isinstance(record, Call)
+        if function.kernels:
+            self._kernels.note(record)
+            launched = self._kernels.launched(record)
+            if launched is not None:
+                self.launches[launched.shown, launched.modelled] += 1
+            return
         if function.copy is not None:
             source, destination = record.ins[function.copy.source], record.ins[function.copy.destination]
             size = record.ins[function.copy.size]
@@ -309,7 +323,9 @@ class Stats:
         counts, known = self._payload_counts, self._payloads
         for effect in effects:
             payload = effect.payload
-            if payload is None:
+            if effect.kind == "kernel":
+                self.kernels_failed += not effect.ok
+            if payload is None or effect.kind == "model":
                 continue
             size, digest, content = payload
             self.bytes[DIRECTIONS.get(effect.kind, effect.kind)] += size

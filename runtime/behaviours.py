@@ -28,51 +28,100 @@ class Switch(NamedTuple):
 
 
 SWITCHES: Final = (
-    Switch("snapshot-repeat-backup", "last-counts", "refuse", "last-counts", "a second backup without restore between"),
-    Switch("snapshot-signature", "none", "pid", "none", "parameters of the snapshot calls"),
-    Switch("snapshot-950dt", "supported", "unsupported", "supported", "snapshot calls on 950DT"),
     Switch(
-        "memcpyasync-host-to-host",
-        "fail-later",
-        "refuse",
-        "fail-later-kind-0",
-        "an asynchronous copy from host to host: refused at the call (207000), or failing when it runs (507000); "
-        "fail-later-kind-0 fails later for ACL_MEMCPY_HOST_TO_HOST only",
+        "snapshot-repeat-backup", "last-counts", "refuse", "last-counts",
+        "a second backup without restore between: the last one counts, or it is refused (507908)",
     ),
-    Switch("memcpyasync-alignment", "64", "unchecked", "unchecked", "alignment of asynchronous copies"),
-    Switch("memcpy-kind", "hint", "checked", "checked", "a kind outside 0..5 of aclrtMemcpy"),
     Switch(
-        "peer-copy-direction",
-        "either",
-        "one-way",
-        "either",
-        "the direction in which access has to be enabled for a copy between two devices: any, or from the device of "
-        "the copy to the other",
+        "snapshot-signature", "none", "pid", "none",
+        "parameters of the snapshot calls: none, or a process id and a reserved pointer",
     ),
-    Switch("reset-default-event", None, "accept", "accept", "aclrtResetEvent of an event made by aclrtCreateEvent"),
-    Switch("waitstatus-without-sync", "refuse", "complete", "complete", "aclrtQueryEventWaitStatus without _SYNC"),
-    Switch("wait-never-recorded-default", None, "refuse", "refuse", "a wait for such an event before any record"),
-    Switch("record-external-repeat", "accept", "refuse", "refuse", "a second external record of an event in a graph"),
     Switch(
-        "capture-after-refusal",
-        "broken",
-        "active",
-        "active",
-        "a capture in which a call was refused because of it (107027, 107028, 107030)",
+        "snapshot-950dt", "supported", "unsupported", "supported",
+        "snapshot calls on 950DT: as on 950PR, or unsupported (207000)",
     ),
-    Switch("notify-key-length", "refuse", "refuse", "refuse", "keys shorter than 65 bytes"),
-    Switch("notify-wait-unit", "seconds", "seconds", "seconds", "unit of the limit of aclrtWaitAndResetNotify"),
-    Switch("elapsed-same-stream", None, "unchecked", "unchecked", "elapsed time between events of two streams"),
-    Switch("stream-limit", "published", "code", "code", "how many streams a device has"),
-    Switch("event-query-lag", None, None, "exact", "a done record that still reads as pending"),
-    Switch("handle-after-device-reset", None, None, "refuse", "an event handle after its device was reset"),
     Switch(
-        "callback-calls-blocked-api", None, None, "refuse", "a snapshot callback that calls what waits for the lock"
+        "memcpyasync-host-to-host", "fail-later", "refuse", "fail-later-kind-0",
+        "an asynchronous copy from host to host: refused at the call (207000), or failing when it runs "
+        "(507000); fail-later-kind-0 fails later for ACL_MEMCPY_HOST_TO_HOST only",
     ),
-    Switch("restore-device-taken", None, None, "driver-error", "restore on a device that another process holds"),
-    Switch("ipc-import-unlisted", None, None, "driver-error", "import by a process that is not on the list"),
-    Switch("record-waits-for-id", "wait", "give-up", "wait-while-possible", "a record when all event ids are taken"),
-)
+    Switch(
+        "memcpyasync-alignment", "64", "unchecked", "unchecked",
+        "addresses of asynchronous copies: multiples of 64 (else 107008), or any",
+    ),
+    Switch(
+        "memcpy-kind", "hint", "checked", "checked",
+        "a kind outside 0..5 of aclrtMemcpy: without effect, or refused (100000)",
+    ),
+    Switch(
+        "peer-copy-direction", "either", "one-way", "either",
+        "the direction in which access has to be enabled for a copy between two devices: any, or from the "
+        "device of the copy to the other",
+    ),
+    Switch(
+        "reset-default-event", None, "accept", "accept",
+        "aclrtResetEvent of an event made by aclrtCreateEvent: accepted; a wait behind it ends by its limit "
+        "only",
+    ),
+    Switch(
+        "waitstatus-without-sync", "refuse", "complete", "complete",
+        "aclrtQueryEventWaitStatus of an event without ACL_EVENT_SYNC: refused (207000), or COMPLETE",
+    ),
+    Switch(
+        "wait-never-recorded-default", None, "refuse", "refuse",
+        "a wait for an event made by aclrtCreateEvent before any record of it: refused (107000)",
+    ),
+    Switch(
+        "record-external-repeat", "accept", "refuse", "refuse",
+        "a second external record or wait of an event in one graph: accepted, or refused (107000)",
+    ),
+    Switch(
+        "capture-after-refusal", "broken", "active", "active",
+        "a capture in which a call was refused because of it (107027, 107028, 107030): broken, so that its "
+        "end answers 507903, or active",
+    ),
+    Switch(
+        "notify-key-length", "refuse", "refuse", "refuse",
+        "aclrtNotifyGetExportKey with room for fewer than 65 bytes: refused (107000)",
+    ),
+    Switch(
+        "notify-wait-unit", "seconds", "seconds", "seconds",
+        "unit of the limit of aclrtWaitAndResetNotify; older documents say milliseconds",
+    ),
+    Switch(
+        "elapsed-same-stream", None, "unchecked", "unchecked",
+        "aclrtEventElapsedTime of events that were recorded on two streams: not checked",
+    ),
+    Switch(
+        "stream-limit", "published", "code", "code",
+        "how many streams a device has: as published, or as the code counts",
+    ),
+    Switch(
+        "event-query-lag", None, None, "exact",
+        "whether a record that is done may read as pending for some time: never",
+    ),
+    Switch(
+        "handle-after-device-reset", None, None, "refuse",
+        "an event handle after its device was reset, a crash on a card: refused (107017)",
+    ),
+    Switch(
+        "callback-calls-blocked-api", None, None, "refuse",
+        "a snapshot callback that calls what waits for the lock, a deadlock on a card: refused (507000)",
+    ),
+    Switch(
+        "restore-device-taken", None, None, "driver-error",
+        "restore on a device that another process holds: 507899",
+    ),
+    Switch(
+        "ipc-import-unlisted", None, None, "driver-error",
+        "an import by a process that is not on the list: 507899",
+    ),
+    Switch(
+        "record-waits-for-id", "wait", "give-up", "wait-while-possible",
+        "a record when all event ids are taken: waits, gives up (207007), or waits while queued work can "
+        "give one back",
+    ),
+)  # fmt: skip
 _BY_NAME: Final = {switch.name: switch for switch in SWITCHES}
 
 

@@ -54,6 +54,7 @@ def record(machine: "Machine", thread: Thread, event: Event, stream: Stream) -> 
     if before is not None and before.lane.graph is not graph:
         raise _mixed(event, before.lane.graph, graph)
     made = CapturedRecord()
+    made.event = event
     made.waited = made.joins = False
     try:
         _keep_record(machine, made, stream)

@@ -11,8 +11,10 @@ one before it has ended, since streams are first in, first out (our choice: docu
 not say what overlapping runs of one instance do).
 """
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from cannery.runtime import kept
 from cannery.runtime.errors import (
     ACL_ERROR_RT_MODEL_ABORT_NORMAL,
     ACL_ERROR_RT_MODEL_EXECUTE,
@@ -20,13 +22,13 @@ from cannery.runtime.errors import (
     Refused,
 )
 from cannery.runtime.ids import HardwareId
-from cannery.runtime.kept import Kept
 from cannery.runtime.lanes import INNER, BoundLane, CaptureLane, TaskGroup
 from cannery.runtime.objects import Context, Event, Stream
 from cannery.runtime.tasks import EventWait, Record, RecordWait, Task, record_of_no_event
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
+    from cannery.runtime.reach import Walk
 
 
 class ExternalRecord(Record):
@@ -60,12 +62,26 @@ class ExternalWait(EventWait):
         return made
 
 
-class Graph(Kept):
+class Kept(kept.Kept):
+    """A task of an instance that the program has a handle of. ``number``: its place in the instance."""
+
+    __slots__ = ("graph", "handle", "number", "task")
+
+    def __init__(self, handle: int, graph: "Graph", task: Task, number: int) -> None:
+        self.handle = handle
+        self.graph = graph
+        self.task = task
+        self.number = number
+
+
+class Graph(kept.Kept):
     """A model instance. ``by_hand``: built by hand, else captured; ``built``: it can be executed.
 
     ``tasks`` are in the order of submission, each with the stream that will run it; ``end`` is the record that ends a
     run. ``streams`` belong to it, newest first; ``heads`` of them begin with a run. ``runs`` are those not over.
-    ``callbacks``: functions to run when it is destroyed, with their arguments.
+    ``callbacks``: functions to run when it is destroyed, with their arguments. ``kept``: the tasks that have handles;
+    ``changed``: what runs instead of a task, None if it is left out; ``updating``: that became different, and
+    aclmdlRIUpdate was not called since.
 
     Of a capture that is open: ``mode`` and the ordinal of its ``thread``; its ``lanes``, that where it began first;
     ``events`` with a record in it; ``external``, which way events cross its border; ``grouping``, the lane with an open
@@ -73,8 +89,9 @@ class Graph(Kept):
     """
 
     __slots__ = (
-        "broken", "built", "by_hand", "callbacks", "context", "end", "events", "external", "grouping", "groups",
-        "handle", "heads", "interrupted", "lanes", "mode", "name", "number", "runs", "streams", "tasks", "thread",
+        "broken", "built", "by_hand", "callbacks", "changed", "context", "end", "events", "external", "grouping",
+        "groups", "handle", "heads", "interrupted", "kept", "lanes", "mode", "name", "number", "runs", "streams",
+        "tasks", "thread", "updating",
     )  # fmt: skip
 
     def __init__(self, machine: "Machine", context: Context, by_hand: bool) -> None:
@@ -92,6 +109,9 @@ class Graph(Kept):
         self.runs: list[Run] = []
         self.callbacks: dict[int, int] = {}
         self.groups: list[TaskGroup] = []
+        self.kept: dict[Task, Kept] = {}
+        self.changed: dict[Task, Task | None] = {}
+        self.updating = False
         self.mode = 0
         self.thread = 0
         self.lanes: list[CaptureLane] = []
@@ -106,6 +126,21 @@ class Graph(Kept):
     @property
     def capturing(self) -> bool:
         return bool(self.lanes)
+
+    def keep(self, machine: "Machine", task: Task, number: int) -> Kept:
+        """The handle of a task, which it has from the first time on that somebody asks."""
+        kept = self.kept.get(task)
+        if kept is None:
+            kept = self.kept[task] = Kept(machine.new_handle(), self, task, number)
+            machine.kept[kept.handle] = kept
+        return kept
+
+    def forget(self, machine: "Machine", tasks: Iterable[Task]) -> None:
+        """The handles of these tasks are no longer valid."""
+        for task in tasks:
+            kept = self.kept.pop(task, None)
+            if kept is not None:
+                del machine.kept[kept.handle]
 
     def new_stream(self, machine: "Machine") -> Stream:
         """A stream for the instance itself, which counts like others (reference documents, aclmdlRICaptureBegin).
@@ -139,7 +174,7 @@ class Gate(RecordWait):
     run: "Run"
 
     def effect(self, machine: "Machine") -> Refused | None:
-        self.stream.serves = self.run
+        self.stream.serves = None if self.run.done else self.run  # another stream may have ended it
         return None
 
 
@@ -156,15 +191,29 @@ class Start(Record):
 
 class Run(RecordWait):
     """One execution of an instance, on the stream that executes it: over when ``record`` is done, its last task.
-    ``tasks`` are those on the streams of the instance. ``aborted``: aclmdlRIAbort stopped it."""
+    ``tasks`` are those on the streams of the instance. ``aborted``: aclmdlRIAbort stopped it. ``jumps`` counts those
+    to another place, in an instance that has such (``flow.py``); ``record`` is in no stream then."""
 
-    __slots__ = ("aborted", "graph", "tasks")
+    __slots__ = ("aborted", "graph", "jumps", "tasks")
 
     what = "run of a model instance"
 
     aborted: bool
     graph: Graph
+    jumps: int
     tasks: list[Task]
+
+    def needs(self) -> Sequence[Task]:
+        if self.jumps < 0:
+            return super().needs()
+        return [stream.queue[0] for stream in self.graph.streams if stream.queue]
+
+    def may_open(self, walk: "Walk") -> bool:
+        if self.jumps < 0:
+            return super().may_open(walk)
+        for stream in self.graph.streams:
+            walk.visit(stream)
+        return self.record is not None and self.record.number in walk.done
 
     def effect(self, machine: "Machine") -> Refused | None:
         self._over()
@@ -190,11 +239,61 @@ class Run(RecordWait):
 
     def _over(self) -> list[Task]:
         tasks, self.tasks = self.tasks, []  # gates refer to this run, and it to them
-        for task in tasks:
-            if task.stream.serves is self:
-                task.stream.serves = None
+        for stream in (*self.graph.streams, *[task.stream for task in tasks]):  # one may be unbound meanwhile
+            if stream.serves is self:
+                stream.serves = None
         self.graph.runs.remove(self)
         return tasks
+
+
+class Flow(Task):
+    """A task that decides in a run what comes next. ``run`` is that run; what an instance keeps has none."""
+
+    __slots__ = ("run",)
+
+    run: Run
+
+    def happened(self, walk: "Walk") -> None:
+        """The end may be next: a walk does not follow."""
+        if self.run.record is not None:
+            walk.done.add(self.run.record.number)
+
+
+class RunEnd(Flow):
+    """Ends a run of an instance that has a flow."""
+
+    __slots__ = ()
+
+    what = "end of a model instance"
+
+    def effect(self, machine: "Machine") -> Refused | None:
+        record = self.run.record
+        if record is not None and not record.done:
+            record.done = True
+            record.finish = self.finish
+            record.effect(machine)
+        return None
+
+
+def again(machine: "Machine", run: Run, task: Task, records: dict[Record, Record]) -> Task | None:
+    """What a run does for a task of the instance; None if it can do without."""
+    if run.jumps >= 0 and task is run.graph.end:
+        end = RunEnd()
+        end.cost = task.cost
+        end.run = run
+        return end
+    now = run.graph.changed.get(task, task)
+    if now is not task and isinstance(task, Record):
+        records[task] = _never(run)
+    made = None if now is None else now.again(machine, records)
+    if isinstance(made, Flow):
+        made.run = run
+    return made
+
+
+def _flows(graph: Graph) -> bool:
+    lanes = [stream.lane for stream in graph.streams]
+    return any(isinstance(task, Flow) for lane in lanes if isinstance(lane, BoundLane) for task in lane.tasks)
 
 
 def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
@@ -207,14 +306,17 @@ def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
     start.cost = cost
     start.stream = stream
     run = Run()
-    run.aborted = run.open = False
+    run.aborted = run.done = run.open = False
     run.limit = 0
+    run.jumps = 0 if graph.by_hand and _flows(graph) else -1
     run.graph = graph
     run.cost = cost
     run.stream = stream
     run.tasks = []
     graph.runs.append(run)
-    queue(start)
+    start.done = False
+    if run.jumps < 0:
+        queue(start)
     for head in graph.heads:
         gate = Gate()
         gate.run = run
@@ -224,21 +326,29 @@ def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
         gate.stream = head
         run.tasks.append(gate)
         queue(gate)
+    if run.jumps >= 0:
+        run.record = _never(run)
+        machine.schedule.count += 1
+        run.record.number = machine.schedule.count  # it is in no stream
     records: dict[Record, Record] = {}
     for task in graph.tasks:
-        made = task.again(machine, records)
+        made = again(machine, run, task, records)
         if made is not None:
             made.stream = task.stream
             run.tasks.append(made)
             queue(made)
     assert graph.end is not None, "checked before"
-    run.record = records.get(graph.end) or _never(run)
+    if run.jumps < 0:
+        run.record = records.get(graph.end) or _never(run)
+    else:
+        queue(start)  # after all that a jump may leave out
     queue(run)
     return run
 
 
 def _never(run: Run) -> Record:
-    """The end of a run whose end was bound to a stream that does not run: only aclmdlRIAbort gets there."""
+    """What never happens in a run: its end, if that is on a stream that does not run, and records that are left out.
+    Only aclmdlRIAbort gets there."""
     end = record_of_no_event(0)
     end.number = 0
     end.done = False
@@ -274,6 +384,7 @@ def close(machine: "Machine", graph: Graph) -> None:
             del machine.streams[stream.handle]
             stream.id.give_back()
     graph.streams = []
+    graph.forget(machine, [*graph.kept])
     for group in graph.groups:
         machine.groups.pop(group.handle, None)
     del machine.graphs[graph.handle], graph.context.graphs[graph.handle]

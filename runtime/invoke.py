@@ -15,6 +15,8 @@ SIGNATURES: Final = {
     "ptr(ptr,size)": 3,
     "void(ptr,ptr)": 4,
     "i32(i32,i32,u32,ptr)": 5,
+    "void(ptr,i32,ptr)": 6,
+    "void(i32,i32,ptr)": 7,
 }
 
 

@@ -5,6 +5,7 @@ updates a task group. Calls submit tasks as ever (:meth:`Schedule.submit`); ``gr
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from cannery.runtime.errors import (
+    ACL_ERROR_RT_INTERNAL_ERROR,
     ACL_ERROR_RT_STREAM_MODEL,
     ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT,
     ACL_ERROR_STREAM_TASK_GROUP_INTR,
@@ -17,7 +18,7 @@ from cannery.runtime.tasks import Record, Task
 if TYPE_CHECKING:
     from cannery.runtime.graphs import Graph
     from cannery.runtime.machine import Machine
-    from cannery.runtime.objects import Stream
+    from cannery.runtime.objects import Event, Stream
 
 RESERVED: Final = 8  # tasks of a captured stream that are kept for the runtime's own (our number)
 
@@ -103,6 +104,8 @@ class CaptureLane(Lane):
     def take(self, task: Task) -> None:
         task.stream = self.stream
         self.graph.tasks.append(task)
+        if self.group is not None:
+            self.group.tasks.append(task)
         self.last = task
         self.room -= 1
 
@@ -123,14 +126,15 @@ class CaptureLane(Lane):
 
 class BoundLane(Lane):
     """Of a stream made with ACL_STREAM_PERSISTENT: its tasks are for the model instance that it is bound to by hand.
-    ``head``: they run as soon as the instance does."""
+    ``head``: they run as soon as the instance does. ``cleaned``: it takes tasks although building has ended."""
 
-    __slots__ = ("graph", "head", "stream", "tasks")
+    __slots__ = ("cleaned", "graph", "head", "stream", "tasks")
 
     def __init__(self, stream: "Stream") -> None:
         self.stream = stream
         self.graph: Graph | None = None
         self.head = True
+        self.cleaned = False
         self.tasks: list[Task] = []
 
     @property
@@ -139,7 +143,7 @@ class BoundLane(Lane):
 
     def check(self, machine: "Machine", task: Task) -> None:
         graph = self.graph
-        if graph is not None and graph.built:
+        if graph is not None and graph.built and not self.cleaned:
             # the reference documents forbid it (aclmdlRIBuildEnd) and do not say what happens
             raise out_of_range(
                 "the stream {:#x} belongs to the model instance {:#x}, whose building has ended (aclmdlRIBuildEnd); it "
@@ -149,32 +153,51 @@ class BoundLane(Lane):
 
     def take(self, task: Task) -> None:
         self.tasks.append(task)
+        graph = self.graph
+        if graph is not None and graph.built and self.head:
+            graph.tasks.append(task)
 
 
 class UpdateLane(Lane):
-    """Of a stream between aclmdlRICaptureTaskUpdateBegin and End, where tasks replace those of ``group``; ``updated``
-    of them did. ``behind`` is the lane that the stream had."""
+    """Of a stream between aclmdlRICaptureTaskUpdateBegin and End, where tasks take the place of those of ``group``,
+    which belongs to ``graph``; ``updated`` of them did. ``behind`` is the lane that the stream had."""
 
-    __slots__ = ("behind", "group", "updated")
+    __slots__ = ("behind", "graph", "group", "updated")
 
-    def __init__(self, group: "TaskGroup", behind: Lane | None) -> None:
+    def __init__(self, graph: "Graph", group: "TaskGroup", behind: Lane | None) -> None:
+        self.graph = graph
         self.group = group
         self.behind = behind
         self.updated = 0
 
     def check(self, machine: "Machine", task: Task) -> None:
-        raise not_grouped(task)
+        if not task.grouped:
+            raise not_grouped(task)
+        count = len(self.group.tasks)
+        if self.updated >= count:
+            raise Refused(
+                ACL_ERROR_RT_INTERNAL_ERROR,
+                "the task group {:#x} has {} tasks, all updated; end the update (aclmdlRICaptureTaskUpdateEnd)",
+                self.group.handle, count,
+            )  # fmt: skip
+
+    def take(self, task: Task) -> None:
+        old = self.group.tasks[self.updated]
+        task.stream = old.stream
+        tasks = self.graph.tasks
+        tasks[tasks.index(old)] = self.group.tasks[self.updated] = task
+        self.updated += 1
 
 
 class TaskGroup(Kept):
-    """Tasks of a capture that can be updated later; it has a handle once it is closed. ``size`` counts the tasks: only
-    kernels can be in one, and there are none of those yet. ``updating``: a stream updates it now."""
+    """Tasks of a capture that can be updated later, all kernels; it has a handle once it is closed. ``updating``: a
+    stream updates it now."""
 
-    __slots__ = ("handle", "size", "updating")
+    __slots__ = ("handle", "tasks", "updating")
 
     def __init__(self) -> None:
         self.handle = 0
-        self.size = 0
+        self.tasks: list[Task] = []
         self.updating = False
 
 
@@ -190,8 +213,9 @@ def not_grouped(task: Task) -> Refused:
 class CapturedRecord(Record):
     """A record in a capture. ``waited``: a stream waits for it; ``joins``: the stream where the capture began does."""
 
-    __slots__ = ("joins", "waited")
+    __slots__ = ("event", "joins", "waited")
 
+    event: "Event"
     joins: bool
     waited: bool
 

@@ -6,9 +6,10 @@ brings the count to zero; contexts made explicitly live until they are destroyed
 
 from typing import TYPE_CHECKING
 
-from cannery.runtime import graphs, host_functions, notifies
+from cannery.runtime import counting, flow, graphs, host_functions, notifies
 from cannery.runtime.errors import ACL_ERROR_RT_NO_STREAM_RESOURCE, Again, Refused
 from cannery.runtime.ids import HardwareId
+from cannery.runtime.lanes import BoundLane
 from cannery.runtime.objects import Context, Device, Event, Stream, Thread
 
 if TYPE_CHECKING:
@@ -34,14 +35,9 @@ def select(machine: "Machine", thread: Thread, device: Device) -> Context:
 
 def release(machine: "Machine", thread: Thread, device: Device) -> None:
     """The count of a device reached zero: its primary context ends, and the calling thread loses its current context,
-    unless that was made explicitly (semantics.md 4, observed).
-
-    Raises:
-        Again: see :func:`join`.
-    """
+    unless that was made explicitly (semantics.md 4, observed)."""
     context = device.primary
     assert context is not None
-    join(machine, thread, context)
     device.selected = 0
     device.primary = None
     current = thread.context
@@ -88,6 +84,7 @@ def close_context(machine: "Machine", context: Context) -> None:
         context.worker = None
     for graph in [*context.graphs.values()]:
         graphs.close(machine, graph)
+    flow.close(machine, context)
     del machine.contexts[context.handle], context.default  # the stream refers back to its context
     for thread in machine.threads.values():
         if thread.context is context:
@@ -99,13 +96,17 @@ def close_context(machine: "Machine", context: Context) -> None:
 
 
 def close_device(machine: "Machine", device: Device) -> None:
-    """The last context of a device is gone: its events, notifies and memory go too."""
+    """The last context of a device is gone: its events, notifies and memory go too, and the kernels on it."""
     for event in [*device.events.values()]:
         close_event(machine, event)
     for notify in [*device.notifies.values()]:
         notifies.close(machine, notify)
+    for counter in [*device.counting.values()]:
+        counting.close(machine, counter)
     device.peers.clear()
     device.core_limits.clear()
+    for binary in machine.binaries.values():
+        binary.close_device(device)
     machine.memory.clear(device)
 
 
@@ -140,7 +141,10 @@ def close_stream(machine: "Machine", stream: Stream) -> None:
     if stream.context.streams.pop(stream.handle, None) is not None:
         machine.schedule.drop(stream)
         machine.streams.pop(stream.handle, None)
-        stream.lane = None  # which may refer back to it
+        lane, stream.lane = stream.lane, None  # which may refer back to it
+        if isinstance(lane, BoundLane):
+            lane.graph = None
+            lane.tasks = []  # which may refer to lanes
         host_functions.unsubscribe(machine, stream)
         stream.id.give_back()
 

@@ -11,22 +11,28 @@ from typing import Any, Final
 
 from cannery.runtime import lifecycle
 from cannery.runtime.behaviours import behaviour
+from cannery.runtime.binaries import Binary, Description, Kernel
 from cannery.runtime.calls import table
+from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Again, Message, Refused, no_context
 from cannery.runtime.exceptions import Exceptions
-from cannery.runtime.graphs import Graph
+from cannery.runtime.flow import Label, LabelList
+from cannery.runtime.graphs import Graph, Kept
 from cannery.runtime.handles import handle_of
 from cannery.runtime.host_functions import Reports, Worker
 from cannery.runtime.invoke import Errand, Invoke
+from cannery.runtime.kernel_arguments import Arguments
 from cannery.runtime.lanes import TaskGroup
 from cannery.runtime.memory import FREE, Memory
 from cannery.runtime.notifies import Notify
 from cannery.runtime.objects import Context, Device, Event, Process, Stream, Thread
 from cannery.runtime.ports import HostPort
 from cannery.runtime.products import profile
+from cannery.runtime.reach import hold
 from cannery.runtime.schedule import FAR
 from cannery.runtime.schedule_serial import make_schedule
 from cannery.runtime.settings import Settings
+from cannery.runtime.state_callbacks import StateCallbacks
 from cannery.runtime.tasks import Task
 from cannery.runtime.visible import visible_devices
 from cannery.runtime.waits import Refusal, Reply, Resume, Retry, Then, Told, Until, Wait
@@ -44,7 +50,9 @@ class Machine:
 
     ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
     ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give. ``reports`` has the threads that
-    streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once.
+    streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once. ``told``:
+    functions that are told of streams and devices.
+    ``spare_blocks`` is pinned memory for argument lists of kernels that no thread uses now.
     """
 
     def __init__(self, settings: Settings, port: HostPort) -> None:
@@ -65,13 +73,23 @@ class Machine:
         self.streams: dict[int, Stream] = {}
         self.events: dict[int, Event] = {}
         self.notifies: dict[int, Notify] = {}
+        self.counting: dict[int, CountingNotify] = {}
         self.graphs: dict[int, Graph] = {}
         self.groups: dict[int, TaskGroup] = {}
+        self.kept: dict[int, Kept] = {}
+        self.labels: dict[int, Label] = {}
+        self.label_lists: dict[int, LabelList] = {}
+        self.descriptions: dict[int, Description] = {}
+        self.binaries: dict[int, Binary] = {}
+        self.kernels: dict[int, Kernel] = {}
+        self.arguments: dict[int, Arguments] = {}
+        self.spare_blocks: list[int] = []
         self.graph_count = 0
         self.captures: list[Graph] = []
         self.waits: list[Wait] = []
         self.reports: dict[int, Reports] = {}
         self.exceptions = Exceptions()
+        self.told = StateCallbacks()
         self.workers: dict[int, Worker] = {}
         self.last_worker = 0
         self.hosted = False
@@ -105,6 +123,7 @@ class Machine:
         if wait.reply is None:
             assert wait.expired is not None
             wait.reply = self.refuse(self.thread(wait.thread), wait.function, wait.expired)
+            wait.held = None
 
     def take_ended(self) -> list[Wait]:
         """End the present step: the waits that ended in it, in the order in which they began, and no wait twice."""
@@ -113,12 +132,19 @@ class Machine:
         while moved:
             moved = False
             for wait in list(self.waits):
+                if wait.held is not None and wait.held.lasts():
+                    continue
                 self._settle(wait)
                 if wait.reply is not None:
                     self.waits.remove(wait)
                     ended.append(wait)
                     moved = True
         return ended
+
+    def settle(self) -> None:
+        """End now what waits for what has just happened, before the call that did it undoes some of that."""
+        for wait in list(self.waits):
+            self._settle(wait)
 
     def returned(self, thread: Thread, value: int) -> Reply:
         """A step: the function that the thread ran for its innermost call returned ``value`` (0 for a void one). The
@@ -161,6 +187,8 @@ class Machine:
         thread = self.threads.pop(ordinal, None)
         if thread is not None:
             thread.running.clear()  # what is left of calls that it ended in the middle of refers back to it
+            if thread.arguments is not None:
+                self.retire_arguments(thread.arguments)
 
     def identify(self, thread: Thread) -> Thread:
         """The thread that makes the present call, with its ``known_as`` and ``worker``."""
@@ -247,6 +275,7 @@ class Machine:
 
     def _settle(self, wait: Wait) -> None:
         """End a wait if it can end; one that begins to wait for something else goes on."""
+        wait.held = None
         while (
             wait.reply is None
             and not (wait.unlocking and self.locked)
@@ -264,6 +293,8 @@ class Machine:
                     setattr(wait, slot, getattr(reply, slot))
             else:
                 wait.reply = reply
+        if wait.reply is None:
+            wait.held = hold(wait.targets)
 
     # What handlers use.
 
@@ -294,6 +325,12 @@ class Machine:
                 raise no_context()
             context = lifecycle.select(self, thread, device)
         return context
+
+    def retire_arguments(self, arguments: Arguments) -> None:
+        """An argument list that the runtime keeps for a thread is replaced, or the thread ended."""
+        del self.arguments[arguments.handle]
+        if arguments.address:
+            self.spare_blocks.append(arguments.address)
 
     def hold(self) -> None:
         """Part of each call that waits while a snapshot lock is held, between its acl and its runtime checks."""

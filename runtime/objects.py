@@ -6,6 +6,7 @@ They hold state and no rules; rules are in ``calls/`` (what a call answers) and 
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Message, Refused
 from cannery.runtime.ids import HardwareId, IdPool
 from cannery.runtime.kept import Kept
@@ -15,6 +16,7 @@ from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
 if TYPE_CHECKING:
     from cannery.runtime.graphs import Graph, Run
     from cannery.runtime.host_functions import Runner, Worker
+    from cannery.runtime.kernel_arguments import Arguments
     from cannery.runtime.lanes import Captured, Lane
     from cannery.runtime.waits import Then
 
@@ -65,12 +67,13 @@ class Thread(Kept):
     until a context is set explicitly. ``running``: its calls that had a function of the program run, innermost last,
     each with what takes the value that the function returns. ``capture_mode``: what aclmdlRICaptureThreadExchangeMode
     set. ``known_as``: the program's id of it, None if nobody asked yet; then also which ``worker`` it is, 0 for none.
-    ``limited_by``: the stream whose core limits it uses.
+    ``limited_by``: the stream whose core limits it uses. ``arguments``: the argument list that aclrtKernelArgsInit made
+    last.
     """
 
     __slots__ = (
-        "capture_mode", "context", "follows", "known_as", "last_error", "limited_by", "messages", "ordinal", "running",
-        "worker",
+        "arguments", "capture_mode", "context", "follows", "known_as", "last_error", "limited_by", "messages",
+        "ordinal", "running", "worker",
     )  # fmt: skip
 
     def __init__(self, ordinal: int) -> None:
@@ -80,6 +83,7 @@ class Thread(Kept):
         self.last_error = 0
         self.capture_mode = 0
         self.limited_by: Stream | None = None
+        self.arguments: Arguments | None = None
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.running: list[tuple[str, Then]] = []
         self.known_as: int | None = None
@@ -90,14 +94,14 @@ class Device(Kept):
     """A device that the process sees: ``index`` is its own id, ``user`` what it is called.
 
     ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
-    Events, notifies and memory belong to the device and go when it is closed. ``stream_ids``, ``event_ids`` and
-    ``notify_numbers`` are what it has of them. ``peers``: the indices of devices whose memory it may reach.
-    ``core_limits``: how many cores of a kind the process may use, where it set that.
+    Events, notifies and memory belong to the device and go when it is closed. ``stream_ids``, ``event_ids``,
+    ``notify_numbers`` and ``counting_numbers`` are what it has of them. ``peers``: the indices of devices whose
+    memory it may reach. ``core_limits``: how many cores of a kind the process may use, where it set that.
     """
 
     __slots__ = (
-        "contexts", "core_limits", "event_ids", "events", "index", "notifies", "notify_numbers", "peers",
-        "primary", "selected", "stream_ids", "user",
+        "contexts", "core_limits", "counting", "counting_numbers", "event_ids", "events", "index", "notifies",
+        "notify_numbers", "peers", "primary", "selected", "stream_ids", "user",
     )  # fmt: skip
 
     def __init__(self, index: int, user: int, streams: int, events: int) -> None:
@@ -109,10 +113,12 @@ class Device(Kept):
         self.stream_ids = IdPool(streams)
         self.event_ids = IdPool(events)
         self.notify_numbers = Numbers()
+        self.counting_numbers = Numbers()
         self.peers: set[int] = set()
         self.core_limits: dict[int, int] = {}
         self.events: dict[int, Event] = {}
         self.notifies: dict[int, Notify] = {}
+        self.counting: dict[int, CountingNotify] = {}
 
 
 class Context(Kept):

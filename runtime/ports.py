@@ -7,7 +7,22 @@ is neither an argument nor the time, is an input that replay cannot reproduce: a
 """
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from cannery.runtime.kernels import KernelRun
+
+
+class Range(NamedTuple):
+    """Bytes at ``offset`` from where the pointer at ``place`` of a launch's arguments points."""
+
+    place: int
+    offset: int
+    content: memoryview
+
+
+class Unknown(bytes):
+    """Content that a replay does not have, since the trace was recorded without it: as many zeros."""
 
 
 class DeviceStore(Protocol):
@@ -57,4 +72,17 @@ class HostPort(Protocol):
         the number of the worker that it is, or 0."""
 
     def file(self, path: bytes) -> bytes | None:
-        """Content of a file that an argument names; None when it cannot be opened."""
+        """Content of a file that an argument names, or :class:`Unknown`; None when it cannot be opened."""
+
+    def data(self, address: int, size: int) -> bytes | None:
+        """A copy of host memory, or :class:`Unknown`; None: the range is not readable."""
+
+    def model(self, name: bytes) -> bool | None:
+        """Whether there is a kernel model for a kernel of that name; None, in a replay without the content of the
+        binary, if that has no such kernel."""
+
+    def unmodelled(self, name: bytes) -> None:
+        """A kernel without a model is launched for the first time: tell the user."""
+
+    def kernel(self, run: "KernelRun") -> str | None:
+        """Run the model of a kernel, which there is. What went wrong, if it failed; then it wrote nothing."""

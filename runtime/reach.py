@@ -1,9 +1,10 @@
 """Whether queued work completes without a further action of the host: walks the queues with virtual completions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cannery.runtime.tasks import Gated, Task
+from cannery.runtime.kept import Kept
+from cannery.runtime.tasks import Gated, RecordWait, Task
 
 if TYPE_CHECKING:
     from cannery.runtime.objects import Stream
@@ -12,9 +13,10 @@ if TYPE_CHECKING:
 class Walk:
     """What would have happened. ``done``: numbers of records; ``signalled``: handles of events; ``notified``: how often
     a notify was recorded; ``taken``: by stream and notify, how many of these its waits had; ``values``: by address,
-    what value writes put there; ``blurred``: other tasks wrote to device memory."""
+    what value writes put there; ``blurred``: other tasks wrote to device memory; ``counts``: by counting notify, the
+    numbers that it had."""
 
-    __slots__ = ("_heads", "_known", "_lanes", "blurred", "done", "notified", "signalled", "taken", "values")
+    __slots__ = ("_heads", "_known", "_lanes", "blurred", "counts", "done", "notified", "signalled", "taken", "values")
 
     def __init__(self) -> None:
         self.done: set[int] = set()
@@ -23,9 +25,14 @@ class Walk:
         self.taken: dict[tuple[int, int], int] = {}
         self.values: dict[int, int] = {}
         self.blurred = False
+        self.counts: dict[int, list[int]] = {}
         self._known: set[int] = set()
         self._lanes: list[Iterator[Task]] = []
         self._heads: list[Task | None] = []
+
+    def counted(self, handle: int, now: int) -> list[int]:
+        """The numbers that a counting notify had, which has the number ``now`` before the walk."""
+        return self.counts.setdefault(handle, [now])
 
     def visit(self, stream: "Stream") -> None:
         """What is queued on that stream may happen too."""
@@ -79,3 +86,64 @@ def reachable(target: Task, before: list[Task] | None = None) -> bool:
         if task is target:
             return True
     return False
+
+
+_DEEP = 16  # streams that wait for each other
+
+
+class Hold(Kept):
+    """Why a target is not reachable: ``gate`` is closed, and nothing that is queued opens it. ``tasks`` are what would
+    have to be done behind it: the target, and records that lead from stream to stream."""
+
+    __slots__ = ("gate", "tasks")
+
+    def __init__(self, gate: Gated, tasks: list[Task]) -> None:
+        self.gate = gate
+        self.tasks = tasks
+
+    def lasts(self) -> bool:
+        """Whether it is as it was: cheaper than asking again whether the target is reachable."""
+        for task in self.tasks:
+            if task.done:
+                return False
+        return _shut(self.gate)
+
+
+def hold(targets: Sequence[Task]) -> Hold | None:
+    """What holds one of the targets, where that is easily told."""
+    for target in targets:
+        found = None if target.done else _hold(target)
+        if found is not None:
+            return found
+    return None
+
+
+def _hold(target: Task) -> Hold | None:
+    tasks = [target]
+    while len(tasks) <= _DEEP:
+        gate = _first_gate(tasks[-1])
+        if gate is None or not gate.cheap:
+            return None
+        if _shut(gate):
+            return Hold(gate, tasks)
+        if not isinstance(gate, RecordWait) or gate.record is None or gate.record.done:
+            return None
+        tasks.append(gate.record)
+    return None
+
+
+def _first_gate(target: Task) -> Gated | None:
+    """The first gate before the target on its stream that is closed, or may be."""
+    for task in target.stream.queue:
+        if isinstance(task, Gated) and (not task.cheap or task.closed()):
+            return task
+        if task is target:
+            return None
+    return None
+
+
+def _shut(gate: Gated) -> bool:
+    if gate.done or not gate.closed() or gate.needs():
+        return False
+    first = gate.before()
+    return first is None or first.done

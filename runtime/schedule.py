@@ -66,6 +66,17 @@ class Schedule(Kept):
         """Queue a task on its stream, which is known to have no lane."""
         raise NotImplementedError
 
+    def follow(self, task: Task, behind: Task) -> None:
+        """Queue a task that the effect of ``behind``, which takes place just now, brings about. Its stream has no lane,
+        or one that is not asked."""
+        self.count += 1
+        task.number = self.count
+        task.done = False
+        queue = task.stream.queue
+        queue.append(task)
+        if len(queue) == 1 and task.stream is not behind.stream:  # else it becomes the head when the effect is over
+            self._head(task, behind.finish)
+
     def advance(self) -> None:
         """Run what became due at ``machine.now``, and set ``machine.due`` again."""
         raise NotImplementedError
@@ -160,6 +171,17 @@ class Schedule(Kept):
             if head.done and left:
                 self._head(left[0], at)
         for task in gone:
+            task.dropped(self.machine)
+
+    def skip(self, tasks: Sequence[Task]) -> None:
+        """Forget what is queued behind a task of the same stream that takes effect just now."""
+        at = self.machine.now + self.machine.skip
+        left = [task for task in tasks if not task.done]
+        for task in left:
+            task.done = True
+            task.finish = at
+            task.stream.queue.remove(task)
+        for task in left:
             task.dropped(self.machine)
 
     def _complete(self, task: Task, at: int) -> None:

@@ -52,6 +52,10 @@ class Serial(Schedule):
         self.aging.append((self.machine.now + self.machine.skip + PATIENCE, task))
         self._catch_up()
 
+    def follow(self, task: Task, behind: Task) -> None:
+        super().follow(task, behind)
+        self.aging.append((self.machine.now + self.machine.skip + PATIENCE, task))
+
     def advance(self) -> None:
         now = self.machine.now + self.machine.skip
         while self.aging and (self.aging[0][0] <= now or self.aging[0][1].done):
@@ -179,6 +183,10 @@ class Seeded(Serial):
         while self._below(2) and self._step():
             pass
         self._catch_up()
+
+    def follow(self, task: Task, behind: Task) -> None:
+        super().follow(task, behind)
+        self.busy[task.stream.handle] = task.stream
 
     def finish(self, targets: Sequence[Task]) -> bool:
         for target in targets:

@@ -26,11 +26,12 @@ class Settings(NamedTuple):
     acl_api: str = ""  # "" | "1.17"
     visible: str | None = None  # value of ASCEND_RT_VISIBLE_DEVICES, None when unset
     virtualised: bool = False  # the devices are instances of virtualised ones, which cannot do all that whole ones can
+    strict: bool = False  # a launch of a kernel that has no model is refused
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
         """Read ``CANNERY_PRODUCT``, ``_DEVICES``, ``_SCHEDULE``, ``_CLOCK``, ``_BEHAVIOUR``, ``_ACL_API``,
-        ``_VIRTUALISED`` and ``ASCEND_RT_VISIBLE_DEVICES``.
+        ``_VIRTUALISED``, ``_STRICT`` and ``ASCEND_RT_VISIBLE_DEVICES``.
 
         Raises:
             SettingError: a value is not understood.
@@ -45,10 +46,12 @@ class Settings(NamedTuple):
             if not count.isascii() or not count.isdigit() or int(count) > 64:
                 raise SettingError(f"CANNERY_DEVICES={count!r}: expected a whole number from 0 to 64")
             values["devices"] = int(count)
-        virtualised = environment.get("CANNERY_VIRTUALISED", "0")
-        if virtualised not in ("0", "1"):
-            raise SettingError(f"CANNERY_VIRTUALISED={virtualised!r}: expected 1 or 0")
-        values["virtualised"] = virtualised == "1"
+        for field in ("virtualised", "strict"):
+            name = f"CANNERY_{field.upper()}"
+            switch = environment.get(name, "0")
+            if switch not in ("0", "1"):
+                raise SettingError(f"{name}={switch!r}: expected 1 or 0")
+            values[field] = switch == "1"
         values["visible"] = environment.get("ASCEND_RT_VISIBLE_DEVICES")
         settings = cls(**values)
         settings.check()

@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from cannery.runtime.binaries import Symbol
 from cannery.runtime.errors import Refused
 from cannery.runtime.kept import Kept
 from cannery.runtime.lanes import INNER
@@ -39,6 +40,11 @@ NOT_STATE: Final = {
 
 #: What is compared with ``is``, and must not become a second object.
 _SINGLE: Final[dict[str, Any]] = {"lanes.InnerLane": INNER}
+
+#: Tuples with names that can be in a state.
+_TUPLES: Final[dict[str, Any]] = {"binaries.Symbol": Symbol}
+_TUPLE_NAMES: Final[dict[Any, str]] = {made: name for name, made in _TUPLES.items()}
+
 _SAME_TEXT: Final = {text: text for text in (DEVICE, PAGEABLE, PINNED)}
 
 # The first element of a value that is no plain one.
@@ -51,6 +57,8 @@ _SET: Final = 5
 _VIEW: Final = 6
 _LARGE: Final = 7
 _UNSET: Final = 8
+_BYTES: Final = 9
+_NAMED: Final = 10
 
 _WORD: Final = 1 << 63
 _DEEPEST: Final = 64
@@ -219,6 +227,8 @@ class _Capture:
         cls = type(value)
         if value is None or cls is bool or cls is str or cls is bytes or cls is float:
             return value
+        if issubclass(cls, bytes):
+            return bytes(value)
         if cls is int:
             if -_WORD <= value < _WORD:
                 return value
@@ -232,6 +242,10 @@ class _Capture:
             return self._container(value)
         if cls is memoryview:
             return _VIEW, bytes(value)
+        if cls is bytearray:
+            return _BYTES, bytes(value)
+        if cls in _TUPLE_NAMES:
+            return (_NAMED, _TUPLE_NAMES[cls], *[self._value(each) for each in value])
         return _REFERENCE, self.number(value)
 
     def _container(self, value: Any) -> tuple[Any, ...]:
@@ -338,14 +352,19 @@ class _Install:
             if number < 0:
                 raise StateError("the state refers to no object")
             return self.made[number]
-        if tag in (_VIEW, _LARGE):
+        if tag in (_VIEW, _LARGE, _BYTES):
             (content,) = rest
             if type(content) is not bytes:
                 raise StateError("the state has no bytes where some belong")
-            return memoryview(content) if tag == _VIEW else int.from_bytes(content, "little", signed=True)
+            if tag == _LARGE:
+                return int.from_bytes(content, "little", signed=True)
+            return memoryview(content) if tag == _VIEW else bytearray(content)
         if tag == _DEQUE:
             most, *rest = rest
             return deque([self._value(each, depth + 1) for each in rest], most)
+        if tag == _NAMED:
+            name, *rest = rest
+            return _TUPLES[name](*[self._value(each, depth + 1) for each in rest])
         values = [self._value(each, depth + 1) for each in rest]
         if tag == _LIST:
             return values

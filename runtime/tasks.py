@@ -87,6 +87,7 @@ class Gated(Task):
     __slots__ = ("limit", "open")
 
     gated = True
+    cheap: ClassVar[bool] = True  # to ask, at any time
 
     limit: int
     open: bool

@@ -64,6 +64,7 @@ class ValueWait(Gated):
 
     __slots__ = ("flag", "machine", "place", "value")
 
+    cheap = False
     what = "wait for a value"
 
     flag: int

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cannery.runtime.exceptions import FailedTask
     from cannery.runtime.machine import Machine
     from cannery.runtime.objects import Thread
+    from cannery.runtime.reach import Hold
     from cannery.runtime.tasks import Task
 
 Reply = Any  # the return value, a tuple of it and the outputs, a Wait, or an Invoke
@@ -54,10 +55,12 @@ class Wait(Kept):
 
     It waits for ``targets``, for what ``until`` says, and for the release of the snapshot lock where ``unlocking``;
     then ``resume`` gives the reply. ``deadline`` (monotonic ns) limits it, and ``expired`` is the refusal that its end
-    by the limit means.
+    by the limit means. ``held``: why it could not end when it was asked last.
     """
 
-    __slots__ = ("deadline", "expired", "function", "reply", "resume", "targets", "thread", "unlocking", "until")
+    __slots__ = (
+        "deadline", "expired", "function", "held", "reply", "resume", "targets", "thread", "unlocking", "until",
+    )  # fmt: skip
 
     def __init__(self, thread: int, function: str, targets: "Sequence[Task]", resume: Resume) -> None:
         self.thread = thread
@@ -65,10 +68,23 @@ class Wait(Kept):
         self.targets = targets
         self.resume = resume
         self.unlocking = False
+        self.held: Hold | None = None
         self.until: Until | None = None
         self.deadline: int | None = None
         self.expired: Refused | None = None
         self.reply: Reply = None
+
+
+class Given(Resume):
+    """The reply is known."""
+
+    __slots__ = ("known",)
+
+    def __init__(self, known: Reply) -> None:
+        self.known = known
+
+    def reply(self, machine: "Machine") -> Reply:
+        return self.known
 
 
 class Retry(Resume):

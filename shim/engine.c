@@ -116,6 +116,8 @@ void cannery_set_inflight(void *slots, uint32_t count)
 
 const char *cannery_getenv(const char *name) { return services != NULL ? services->getenv(name) : getenv(name); }
 
+const char *cannery_variable(unsigned place) { return services != NULL ? services->variable(place) : NULL; }
+
 void cannery_setenv(const char *name, const char *value)
 {
     if (services != NULL)

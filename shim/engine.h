@@ -44,6 +44,7 @@ uint64_t cannery_caller_id(void);     /* of the thread whose step is being serve
 uint32_t cannery_caller_worker(void); /* which worker it is, 0 for none */
 void cannery_set_inflight(void *slots, uint32_t count);
 const char *cannery_getenv(const char *name);
+const char *cannery_variable(unsigned place);
 void cannery_setenv(const char *name, const char *value);
 int64_t cannery_monotonic(void);
 

@@ -6,7 +6,7 @@ Everything that passes through it becomes an effect of the present step (``effec
 
 import os
 import resource
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.recorder import format
 from cannery.recorder.addresses import AddressBook
@@ -15,6 +15,10 @@ from cannery.recorder.payloads import PayloadStore, WirePayload
 from cannery.recorder.sparse import written_ranges
 from cannery.recorder.window import check_file_size
 from cannery.shim._engine import ffi, lib
+from cannery.shim.kernels import LiveModels
+
+if TYPE_CHECKING:
+    from cannery.runtime.kernels import KernelRun
 
 #: Where device memory may lie. One fixed first choice, so that runs and machines give the same addresses.
 DEVICE_FIRST: Final = 0x2000_0000_0000
@@ -23,6 +27,9 @@ DEVICE_STEP: Final = 1 << 40
 
 #: Copies of that size and up look the range up once and then run at the speed of memcpy.
 DIRECT_FROM: Final = 256 << 10
+
+#: Of a file that an argument names, so much is read.
+LARGEST_FILE: Final = 1 << 30
 
 _NOT_RECORDED: Final = PayloadStore(os.devnull, "none", None, lambda reason: None)
 
@@ -84,8 +91,10 @@ class MemoryFile:
 class LiveHost:
     """See runtime/ports.py for what each method promises to the machine."""
 
-    def __init__(self) -> None:
+    def __init__(self, kernels: str = "") -> None:
+        """``kernels``: the value of ``CANNERY_KERNELS``."""
         self.effects: list[Any] = []
+        self.models = LiveModels(kernels)
         self.book = AddressBook(0, 0)  # until the recording brings its own
         self.tokens = TokenTable()  # likewise
         self.payloads = _NOT_RECORDED
@@ -170,12 +179,41 @@ class LiveHost:
     def file(self, path: bytes) -> bytes | None:
         try:
             with open(path, "rb") as file:
-                content = file.read(format.MAX_RECORD)
+                content = file.read(LARGEST_FILE)
         except OSError:
             self.effects.append((-format.FILE,))
             return None
         self._note(format.FILE, self.payloads.keep(content, given=True))
         return content
+
+    def data(self, address: int, size: int) -> bytes | None:
+        if lib.cannery_host_check(address, size, 0) != 0:  # before memory is taken for it
+            self._note(format.READ, None)
+            return None
+        content = bytearray(size)
+        return bytes(content) if self.read(address, memoryview(content)) else None
+
+    def model(self, name: bytes) -> bool:
+        found = self.models.find(name)
+        self.effects.append((-format.MODEL,) if found is None else (format.MODEL, *found))
+        return found is not None
+
+    def unmodelled(self, name: bytes) -> None:
+        self.models.tell(name)
+
+    def kernel(self, run: "KernelRun") -> str | None:
+        from cannery.runtime.models.run import Failure
+
+        try:
+            wrote, saw = self.models.run(run, _read_host, _write_host)
+        except Failure as failure:
+            self.effects.append((-format.KERNEL, str(failure)))
+            return str(failure)
+        self.effects.append((format.KERNEL, len(saw) + len(wrote)))
+        for code, ranges in ((format.SAW, saw), (format.WROTE, wrote)):
+            for place, offset, content in ranges:
+                self.effects.append((code, place, offset, self.payloads.keep(content, given=True)))
+        return None
 
     def thread(self, ordinal: int) -> tuple[int, int]:
         thread_id, worker = int(lib.cannery_caller_id()), int(lib.cannery_caller_worker())
@@ -199,6 +237,14 @@ class LiveHost:
             except OSError:
                 pass  # the program closed it already
         _ABANDONED.extend(self.stores)
+
+
+def _read_host(address: int, into: memoryview) -> bool:
+    return bool(lib.cannery_host_read(ffi.from_buffer(into), address, len(into)) == 0)
+
+
+def _write_host(address: int, data: memoryview) -> bool:
+    return bool(lib.cannery_host_write(address, ffi.from_buffer(data), len(data)) == 0)
 
 
 _ABANDONED: Final[list[MemoryFile]] = []

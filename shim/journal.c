@@ -14,7 +14,10 @@ enum {
     FORM_ADDRESS = 'a', /* null or device memory; a host address is for the reference encoder */
     FORM_FLAG = 'f',    /* "is it null" */
     FORM_RAW = 'r',
-    MAX_CALL = 256      /* bytes; more than 22 values of 9 bytes */
+    FORM_BYTES = 'b',   /* of an argument: a C string, or a buffer */
+    FORM_NULL = 'z',    /* of an argument: a list or a struct, where it is null; else for the reference encoder */
+    MAX_BYTES = 512,    /* in one call; longer ones are for the reference encoder */
+    MAX_CALL = 256 + MAX_BYTES /* more than 22 values of 9 bytes, and the bytes */
 };
 
 static const uint64_t HANDLE_BASE = 0x1F0000000000u, HANDLE_STEP = 16, HANDLE_LIMIT = 1ull << 36;
@@ -115,6 +118,11 @@ static uint8_t *put_value(uint8_t *at, char form, uint64_t value, int is_signed)
             return put_unsigned(at, value);
         *at = 0xc0;
         return at + 1;
+    case FORM_NULL:
+        if (value != 0)
+            return NULL;
+        *at = 0xc0;
+        return at + 1;
     case FORM_ADDRESS:
         if (value == 0) {
             *at = 0xc0;
@@ -125,13 +133,36 @@ static uint8_t *put_value(uint8_t *at, char form, uint64_t value, int is_signed)
     }
 }
 
+/* The bytes of an argument. `string` counts the C strings before it. NULL: too many for `end`. */
+static uint8_t *put_bytes(uint8_t *at, const uint8_t *end, const struct cannery_function *function, unsigned arg,
+                          const struct cannery_request *request, unsigned *string)
+{
+    const uint8_t *base = (const uint8_t *)(uintptr_t)request->args[arg];
+    uint64_t length;
+    if (function->strings >> arg & 1) {
+        length = *string < 2 ? request->lengths[*string] : 0;
+        (*string)++;
+    } else {
+        length = cannery_count(cannery_block_of(function, arg), request->args);
+    }
+    if (base == NULL) {
+        *at = 0xc0;
+        return at + 1;
+    }
+    if (at >= end || length > (uint64_t)(end - at))
+        return NULL;
+    at = length <= UINT8_MAX ? put_big_endian(at, 0xc4, length, 1) : put_big_endian(at, 0xc5, length, 2);
+    memcpy(at, base, length);
+    return at + length;
+}
+
 /* 1: the call is in the journal. 0: the reference encoder has to write it. `negative`: bit i: output i is below 0. */
 static int journal_call(const struct cannery_request *request, const struct cannery_function *function, uint32_t thread,
                         int64_t now, unsigned negative)
 {
     const struct journal_forms *forms = &journal_forms[request->function];
     uint8_t record[MAX_CALL], *at = record;
-    unsigned count = 4 + function->nargs + function->nouts;
+    unsigned count = 4 + function->nargs + function->nouts, string = 0;
     if (!forms->known)
         return 0;
     if (count < 16) {
@@ -145,9 +176,12 @@ static int journal_call(const struct cannery_request *request, const struct cann
     at = put_unsigned(at, thread);
     at = put_signed(at, now - journal.time);
     at = put_signed(at, (int32_t)request->answer.result);
-    for (unsigned i = 0; i < function->nargs; i++)
-        if ((at = put_value(at, forms->ins[i], request->args[i], function->signed32 >> i & 1)) == NULL)
+    for (unsigned i = 0; i < function->nargs; i++) {
+        at = forms->ins[i] == FORM_BYTES ? put_bytes(at, record + MAX_BYTES, function, i, request, &string)
+                                         : put_value(at, forms->ins[i], request->args[i], function->signed32 >> i & 1);
+        if (at == NULL)
             return 0;
+    }
     for (unsigned i = 0; i < function->nouts; i++) {
         if (!(request->answer.written & (1u << i)))
             *at++ = 0xc0;

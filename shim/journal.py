@@ -3,12 +3,19 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from cannery.recorder.schema import FunctionForm
+from cannery.recorder.schema import LIST, FunctionForm
 from cannery.recorder.writer import StreamWriter
 from cannery.shim._engine import ffi, lib
 
 #: The forms that journal.c writes, by the letter it knows them by; any other is left to the reference encoder.
 LETTERS: Final = {"number": "n", "handle": "h", "address": "a", "flag": "f", "raw": "r"}
+#: Those of arguments beside them: bytes, and what journal.c only writes where it is null.
+IN_LETTERS: Final = {**LETTERS, "bytes": "b", "plain": "z"}
+
+
+def _letter(form: str) -> str | None:
+    return "z" if form.startswith(LIST) else IN_LETTERS.get(form)
+
 
 _state: Final = lib.cannery_journal_state()
 
@@ -53,7 +60,7 @@ class JournalWriter(StreamWriter):
         _state.device_base, _state.device_span = device_base, device_span
         for form, handler in zip(forms, handlers, strict=True):
             # what is read behind a pointer is in no register, even where it is a plain number
-            ins = [None if param.role == "inout_scalar" else LETTERS.get(param.into) for param in form.params]
+            ins = [None if param.role == "inout_scalar" else _letter(param.into) for param in form.params]
             outs = [LETTERS.get(param.out or "") for param in form.outputs]
             floats = any(param.ctype.rstrip(" *") in ("float", "double") for param in form.params)
             # the engine has the pointer to such a value, not the value

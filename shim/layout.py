@@ -31,6 +31,10 @@ LIBRARY_NAMES: Final = (
 #: before ours.
 SHARED_NAMES: Final = ("libascend_dump.so",)
 
+#: Libraries without functions of the API that builds name beside the others (official samples do): found by linkers,
+#: and nothing that is linked asks for them.
+LINKED_NAMES: Final = ("libacl_rt_impl.so", "libprofapi.so")
+
 CONFIGURATION: Final = "engine.conf"
 FIRST: Final = "first"
 LAST: Final = "last"
@@ -72,7 +76,7 @@ def fill(folder: Path, target: Path, shim: Path, headers: Path | None, configura
     machine = platform.machine()
     libraries = folder / "lib64"
     stub = libraries / "stub"
-    every = (SHIM_NAME, *LIBRARY_NAMES, *SHARED_NAMES)
+    every = (SHIM_NAME, *LIBRARY_NAMES, *SHARED_NAMES, *LINKED_NAMES)
     for place, names in (
         (libraries, every),
         (stub, every),

@@ -7,7 +7,7 @@ a call.
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from cannery.recorder import format
 from cannery.recorder.addresses import AddressBook
@@ -23,21 +23,13 @@ from cannery.recorder.writer import StreamWriter
 from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.machine import Machine
-from cannery.runtime.settings import Settings
+from cannery.runtime.settings import SettingError, Settings
+from cannery.runtime.variables import check_session, switched
 from cannery.runtime.version import VERSION
 from cannery.shim._engine import ffi, lib
 from cannery.shim.host import LiveHost, map_file
 from cannery.shim.journal import JournalWriter
-
-OFF: Final = ("0", "no", "false")
-
-
-def say(text: str) -> None:
-    """One line to the user. Standard error may be closed or full: then there is nobody to tell."""
-    try:
-        os.write(2, f"cannery: {text}\n".encode())
-    except OSError:
-        pass
+from cannery.shim.messages import say
 
 
 class Recording:
@@ -63,11 +55,16 @@ class Recording:
         """The recording that the environment asks for (``CANNERY_TRACE`` and its companions)."""
         recording = cls()
         path = parent.path if parent is not None else variables.get("CANNERY_TRACE")
-        if not path or variables.get("CANNERY_RECORD", "").lower() in OFF:
+        try:
+            wanted = switched(variables, "CANNERY_RECORD", True)
+        except SettingError as error:
+            say(f"{error}; recording")
+            wanted = True
+        if not path or not wanted:
             return recording
         try:
             recording._join(os.path.abspath(path), variables, settings, host, machine, parent)
-        except (TraceError, SizeError) as error:
+        except (TraceError, SizeError, SettingError) as error:
             say(f"{error}; running without a trace")
         except OSError as error:
             say(f"cannot record to {path}: {error.strerror or error}; running without a trace")
@@ -89,9 +86,11 @@ class Recording:
         schema = schema_of(MODEL)
         packed = schema.pack()
         session = parent.session if parent is not None else variables.get("CANNERY_SESSION", "")
-        if not session:
+        if session:
+            check_session(session, "CANNERY_SESSION")
+        else:
             session = os.urandom(8).hex()
-            force = variables.get("CANNERY_FORCE", "").lower() not in ("", *OFF)
+            force = switched(variables, "CANNERY_FORCE", False)
             try:
                 os.close(create_bundle(path, session, packed, force=force, tool=VERSION))
             except BundleExists as error:
@@ -127,7 +126,8 @@ class Recording:
         host.book = book
         host.tokens = wire.tokens
         host.payloads = self.payloads
-        lib.cannery_set_inflight(ffi.from_buffer(self.folder.inflight), format.SLOTS)
+        if self.folder.inflight is not None and self.writer.stopped is None:
+            lib.cannery_set_inflight(ffi.from_buffer(self.folder.inflight), format.SLOTS)
 
     def _stopped(self, reason: str) -> None:
         lib.cannery_set_inflight(ffi.NULL, 0)

@@ -47,6 +47,8 @@ __all__ = [
 
 #: What the engine imports beside the standard library and Cannery.
 _NEEDED: Final = ("_cffi_backend", "msgpack", "xxhash", "zstandard")
+#: And what it imports where there are kernel models.
+_USED: Final = ("numpy",)
 _AGAIN: Final = "install Cannery again (pip install --force-reinstall cannery)"
 
 
@@ -103,6 +105,10 @@ def _search_path() -> Iterator[Path]:
         if spec is None or spec.origin is None:
             raise SdkError(f"this installation lacks the module {name}: install Cannery again with {sys.executable}")
         yield Path(spec.origin).parents[1 if spec.submodule_search_locations else 0]
+    for name in _USED:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None:
+            yield Path(spec.origin).parents[1]
 
 
 def _configuration() -> str:

@@ -7,17 +7,19 @@ small.
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import SIGNATURES, Invoke
 from cannery.runtime.machine import FAR, Machine, Wait
 from cannery.runtime.settings import SettingError, Settings
+from cannery.runtime.variables import VARIABLES, misspelt
 from cannery.shim._engine import ffi, lib
 from cannery.shim.answers import words
 from cannery.shim.host import LiveHost
-from cannery.shim.recording import Recording, say
+from cannery.shim.messages import say
+from cannery.shim.recording import Recording
 
 #: What a step takes on the virtual clock, ns: about what a call takes on the real one.
 VIRTUAL_STEP: Final = 1_000
@@ -29,23 +31,25 @@ Handler = Callable[..., Any]
 
 def environment() -> dict[str, str]:
     """The variables that matter here, as the program has them now: it may have set some itself."""
-    names = [
-        "ASCEND_RT_VISIBLE_DEVICES",
-        *(f"CANNERY_{name}" for name in ("PRODUCT", "DEVICES", "SCHEDULE", "CLOCK", "BEHAVIOUR", "ACL_API")),
-        *(f"CANNERY_{name}" for name in ("TRACE", "FORCE", "RECORD", "PAYLOAD", "PAYLOAD_LIMIT", "SESSION")),
-        *(f"CANNERY_{name}" for name in ("ENCODER", "VIRTUALISED")),
-    ]
     found = {}
-    for name in names:
+    for name in ("ASCEND_RT_VISIBLE_DEVICES", *VARIABLES):
         value = lib.cannery_getenv(name.encode())
         if value != ffi.NULL:
             found[name] = ffi.string(value).decode(errors="surrogateescape")
     return found
 
 
+def given_at_start() -> Iterator[str]:
+    """The names of all CANNERY_ variables that the process began with."""
+    place = 0
+    while (text := lib.cannery_variable(place)) != ffi.NULL:
+        yield ffi.string(text).decode(errors="surrogateescape").partition("=")[0]
+        place += 1
+
+
 def _begin(variables: dict[str, str]) -> tuple[LiveHost, Machine, Settings]:
     """The machine that the environment asks for; a variable whose value nothing knows is left out, with a line."""
-    host = LiveHost()
+    host = LiveHost(variables.get("CANNERY_KERNELS", ""))
     try:
         settings = Settings.from_environment(variables)
         return host, Machine(settings, host), settings
@@ -69,6 +73,9 @@ class Session:
 
     def __init__(self, parent: "Session | None") -> None:
         variables = environment()
+        if parent is None and "CANNERY_LAUNCH" not in variables:  # `cannery run` has looked at them
+            for text in misspelt(given_at_start()):
+                say(f"{text}; it has no effect")
         self.host, self.machine, settings = _begin(variables)
         if parent is not None:
             # the parent's handles must not come to mean objects of the child

@@ -27,7 +27,7 @@ struct inflight {
     uint32_t function; /* index + 1; 0: none */
     uint32_t thread;
     uint64_t args[INFLIGHT_ARGS];
-    uint64_t time; /* not known: reading the clock would cost a tenth of a call */
+    uint64_t check; /* exclusive or of the words before it */
 };
 _Static_assert(sizeof(struct inflight) == 64, "slot of the inflight file");
 
@@ -59,6 +59,8 @@ static uint32_t last_ordinal;
 static uint32_t generation;
 static struct inflight *inflight_slots;
 static uint32_t inflight_count;
+
+static _Atomic unsigned long refused_in_handlers; /* calls */
 
 /* ---- threads of the runtime ---- */
 
@@ -178,8 +180,16 @@ static struct inflight *note_inflight(const struct cannery_thread *thread, unsig
     if (slot == NULL)
         return NULL;
     unsigned nargs = cannery_functions[index].nargs;
+    uint64_t check = (index + 1) | (uint64_t)thread->ordinal << 32;
+    __atomic_store_n(&slot->function, 0, __ATOMIC_RELAXED); /* a call inside of another takes its slot */
+    atomic_signal_fence(memory_order_seq_cst); /* enough against being killed in between */
     slot->thread = thread->ordinal;
-    memcpy(slot->args, args, (nargs < INFLIGHT_ARGS ? nargs : INFLIGHT_ARGS) * sizeof *args);
+    for (unsigned i = 0; i < INFLIGHT_ARGS; i++) {
+        uint64_t arg = i < nargs ? args[i] : 0;
+        slot->args[i] = arg;
+        check ^= arg;
+    }
+    slot->check = check;
     __atomic_store_n(&slot->function, index + 1, __ATOMIC_RELEASE);
     return slot;
 }
@@ -244,6 +254,12 @@ static uint64_t run_function(const struct cannery_invoke *invoke)
     case CANNERY_I32_I32_I32_U32_PTR:
         return (uint64_t)(int64_t)((int32_t (*)(int32_t, int32_t, uint32_t, void *))function)(
             (int32_t)args[0], (int32_t)args[1], (uint32_t)args[2], pointers[3]);
+    case CANNERY_VOID_PTR_I32_PTR:
+        ((void (*)(void *, int32_t, void *))function)(pointers[0], (int32_t)args[1], pointers[2]);
+        return 0;
+    case CANNERY_VOID_I32_I32_PTR:
+        ((void (*)(int32_t, int32_t, void *))function)((int32_t)args[0], (int32_t)args[1], pointers[2]);
+        return 0;
     case CANNERY_NO_FUNCTION: break;
     }
     return 0;
@@ -352,6 +368,7 @@ static void after_fork_in_child(void)
     if (atomic_load(&stage) == RUNNING && this_thread != NULL) {
         waiting = NULL; /* the other threads do not exist here; what they held cannot be freed safely */
         last_ordinal = 0;
+        atomic_store(&refused_in_handlers, 0);
         generation++;
         set_inflight(NULL, 0);
         atomic_store(&pacer.due, NEVER);
@@ -368,9 +385,11 @@ static void after_fork_in_child(void)
 /* ---- start ---- */
 
 static char *get_variable(const char *name);
+static const char *variable_at_load(unsigned place);
 
 static const struct cannery_services services_template = {
     .malloc = malloc, .calloc = calloc, .realloc = realloc, .free = free, .setenv = setenv, .getenv = get_variable,
+    .variable = variable_at_load,
     .thread_engine = thread_engine, .thread_ordinal = thread_ordinal, .thread_id = thread_id,
     .thread_worker = thread_worker,
     .begin_call = begin_call, .begin_wait = begin_wait, .end_wait = end_wait, .errand = errand, .dismiss = dismiss,
@@ -472,6 +491,8 @@ static char *get_variable(const char *name)
     return value;
 }
 
+static const char *variable_at_load(unsigned place) { return place < KEPT_VARIABLES ? kept[place] : NULL; }
+
 __attribute__((constructor)) static void at_load(void)
 {
     keep_variables();
@@ -572,6 +593,14 @@ static void run_functions(struct cannery_thread *thread, struct cannery_request 
     }
 }
 
+/* Of a process that ends in the ordinary way; its children tell their own. */
+__attribute__((destructor)) static void at_unload(void)
+{
+    unsigned long refused = atomic_load(&refused_in_handlers);
+    if (refused > 1)
+        cannery_say("calls of the runtime from signal handlers that were refused: %lu", refused);
+}
+
 uint64_t cannery_call(unsigned index, const uint64_t *args)
 {
     const struct cannery_function *function = &cannery_functions[index];
@@ -586,9 +615,12 @@ uint64_t cannery_call(unsigned index, const uint64_t *args)
     if (thread == NULL)
         return refuse(function, INTERNAL_ERROR);
     if (thread->inside) { /* only a signal handler can get here: the interrupted call may hold the engine */
-        static const char text[] = "cannery: a signal handler called the runtime while its thread was inside a runtime call: refused\n";
-        if (write(2, text, sizeof text - 1) < 0)
-            (void)0;
+        if (atomic_fetch_add(&refused_in_handlers, 1) == 0) {
+            static const char text[] = "cannery: a signal handler called the runtime while its thread was inside a "
+                                       "runtime call: refused with 507000 (told once)\n";
+            if (write(2, text, sizeof text - 1) < 0)
+                (void)0;
+        }
         return refuse(function, RT_INTERNAL_ERROR);
     }
     thread->inside = 1;

@@ -125,7 +125,7 @@ struct cannery_thread; /* shim.c */
 /* A function of the program that is to be run, outside the engine. docs/architecture.md lists the signatures. */
 enum cannery_signature {
     CANNERY_NO_FUNCTION, CANNERY_VOID_PTR, CANNERY_U32_I32_PTR, CANNERY_PTR_PTR_SIZE, CANNERY_VOID_PTR_PTR,
-    CANNERY_I32_I32_I32_U32_PTR
+    CANNERY_I32_I32_I32_U32_PTR, CANNERY_VOID_PTR_I32_PTR, CANNERY_VOID_I32_I32_PTR
 };
 
 struct cannery_invoke {
@@ -163,7 +163,7 @@ struct cannery_thread_engine {
 
 /* ---- engine <-> shim ---- */
 
-enum { CANNERY_ENGINE_ABI = 1 };
+enum { CANNERY_ENGINE_ABI = 2 };
 
 struct cannery_services { /* what the engine may ask of the shim; all of it runs in the program's namespace */
     void *(*malloc)(size_t);
@@ -172,6 +172,7 @@ struct cannery_services { /* what the engine may ask of the shim; all of it runs
     void (*free)(void *);
     int (*setenv)(const char *, const char *, int);
     char *(*getenv)(const char *); /* the engine's libc knows only the environment the process began with */
+    const char *(*variable)(unsigned place); /* NAME=value of each CANNERY_ variable of that time; NULL: no more */
     struct cannery_thread_engine *(*thread_engine)(struct cannery_thread *);
     uint32_t (*thread_ordinal)(struct cannery_thread *);
     /* what the program calls the thread (pthread_self), and which worker it is, 0 for none */

@@ -6,8 +6,9 @@
  * For that cache's sake a thread waits a moment for the last holder to come back before it takes a contended engine.
  *
  * No more threads than there are cores compete: waking a thread for each call would cost more than the call. The others
- * are parked, and every so often one of them is let in; the next one that comes in its place is parked (a
- * "Malthusian" lock, as D. Dice calls it).
+ * are parked, and every so often one of them is let in, and takes the place of the thread that held the engine last (a
+ * "Malthusian" lock, as D. Dice calls it). A thread that does nothing but call, and is always served by another, is
+ * parked too: each of the two alone calls faster than both together, since nothing has to pass from core to core.
  *
  * The interpreter's own lock (GIL) is always taken by the holder of this one, so nobody ever contends for it. */
 #define _GNU_SOURCE
@@ -27,6 +28,8 @@ enum {
     PATIENCE = 60,     /* looks before taking an engine that another thread was using a moment ago: a microsecond */
     CONTENDED = 16,    /* turns without a request of another thread after which nobody need be patient any more */
     ROTATION = 2048,   /* requests after which a parked thread is let in: a few milliseconds of calls */
+    BRISK_NS = 250,    /* who calls again within that time does nothing but call */
+    BORROWED = 4,      /* turns of others in a row that serve a thread that does nothing but call, until it is parked */
     PARKED_NS = 2000000 /* how long a parked thread sleeps before it looks whether anybody is there to let it in */
 };
 
@@ -40,9 +43,16 @@ static _Atomic uint32_t competing;              /* threads that wait for the eng
 static _Atomic uint32_t parked_count;
 static uint32_t competitors;                    /* how many there may be */
 static uint32_t rotation;                       /* the holder's: requests served since a parked thread was let in */
+static _Atomic uint32_t admissions;             /* how often a parked thread was let in */
+static _Atomic uint32_t overdue;                /* none was for as long as a parked thread sleeps */
 static _Atomic uint32_t contended;
+static _Atomic(struct cannery_thread *) retiring; /* is parked when it calls next: somebody was let in for it */
 static _Atomic(struct cannery_thread *) last_holder;
 static _Atomic uint64_t turns;
+static __thread struct {
+    int64_t served;    /* when another thread served this one last */
+    uint32_t borrowed; /* how often in a row, with nothing done between */
+} standing;
 
 int64_t cannery_now(void)
 {
@@ -86,6 +96,9 @@ void cannery_turn_reset_in_child(void)
     atomic_store(&parking, NULL);
     atomic_store(&competing, 0);
     atomic_store(&parked_count, 0);
+    atomic_store(&overdue, 0);
+    atomic_store(&retiring, NULL);
+    standing.borrowed = 0;
     handed = NULL;
     parked = NULL;
 }
@@ -146,6 +159,8 @@ static void let_one_in(void)
         return;
     parked = first->next;
     rotation = 0;
+    atomic_store_explicit(&overdue, 0, memory_order_relaxed);
+    atomic_fetch_add(&admissions, 1);
     atomic_fetch_add(&competing, 1);
     atomic_fetch_sub(&parked_count, 1);
     tell(first, CANNERY_QUEUED);
@@ -170,7 +185,7 @@ static struct cannery_request *choose_heir(struct cannery_request **list)
 static int release(void)
 {
     if (atomic_load_explicit(&parked_count, memory_order_relaxed) > 0 &&
-        (rotation >= ROTATION || atomic_load_explicit(&contended, memory_order_relaxed) == 0))
+        (rotation >= ROTATION || atomic_load_explicit(&overdue, memory_order_relaxed)))
         let_one_in();
     atomic_store(&held, 0);
     return atomic_load(&queue) == NULL || !try_take();
@@ -255,23 +270,30 @@ static int await_turn(struct cannery_request *request, int patience)
 }
 
 /* A place among those who compete for the engine; waits for it where too many do. 0: the engine is ours instead.
- * The time limit is for the moment when those who let others in have all gone. */
-static int compete(struct cannery_request *request)
+ * The time limit is for those who let others in: they may call seldom, or have all gone. */
+static int compete(struct cannery_request *request, int park)
 {
-    if (atomic_fetch_add(&competing, 1) < competitors)
-        return 1;
-    atomic_fetch_sub(&competing, 1);
+    if (!park) {
+        if (atomic_fetch_add(&competing, 1) < competitors)
+            return 1;
+        atomic_fetch_sub(&competing, 1);
+    }
+    standing.borrowed = 0;
     atomic_fetch_add(&parked_count, 1);
     request->state = CANNERY_PARKED;
     push(&parking, request);
     uint64_t seen = cannery_turn_count();
+    uint32_t known = atomic_load(&admissions);
     while (atomic_load_explicit(state_of(request), memory_order_acquire) == CANNERY_PARKED) {
         cannery_futex_wait(&request->state, CANNERY_PARKED, cannery_now() + PARKED_NS);
         if (atomic_load_explicit(state_of(request), memory_order_acquire) != CANNERY_PARKED)
             break;
         uint64_t turn = cannery_turn_count();
         if (turn != seen || !try_take()) { /* the engine is in use: its holder will let us in */
+            if (atomic_load(&admissions) == known)
+                atomic_store(&overdue, 1);
             seen = turn;
+            known = atomic_load(&admissions);
             continue;
         }
         parked = take_all(&parking, parked);
@@ -284,25 +306,40 @@ static int compete(struct cannery_request *request)
             }
         cannery_turn_give(); /* let in just now */
     }
+    struct cannery_thread *holder = atomic_load_explicit(&last_holder, memory_order_relaxed);
+    atomic_store_explicit(&retiring, holder != request->thread ? holder : NULL, memory_order_relaxed);
     return 1;
+}
+
+/* Whether this thread, which finds the engine taken, would better leave it to the one that has it. */
+static int stand_back(void)
+{
+    if (standing.borrowed > 0 && cannery_now() - standing.served > BRISK_NS)
+        standing.borrowed = 0;
+    return standing.borrowed >= BORROWED;
 }
 
 void cannery_turn_submit(struct cannery_request *request)
 {
     struct cannery_thread *thread = request->thread;
     request->state = CANNERY_QUEUED;
+    int retire = thread != NULL && atomic_load_explicit(&retiring, memory_order_relaxed) == thread;
     int patient = atomic_load_explicit(&contended, memory_order_relaxed) > 0 &&
                   atomic_load_explicit(&last_holder, memory_order_relaxed) != thread;
-    if (!patient && try_take()) {
+    if (retire)
+        atomic_store_explicit(&retiring, NULL, memory_order_relaxed);
+    else if (!patient && try_take()) {
         run(thread, request);
         return;
     }
-    if (!compete(request)) {
+    if (!compete(request, retire || stand_back())) {
         run(thread, request);
         return;
     }
     push(&queue, request);
+    int own = 0;
     while (await_turn(request, patient ? PATIENCE : 0)) {
+        own = 1;
         int granted = atomic_load_explicit(state_of(request), memory_order_acquire) == CANNERY_GRANTED;
         run(thread, granted ? request : NULL);
         /* not served yet if the turn became too long before it came to ours, or if it was passed on to us again */
@@ -310,6 +347,8 @@ void cannery_turn_submit(struct cannery_request *request)
             break;
     }
     atomic_fetch_sub(&competing, 1);
+    standing.borrowed = own ? 0 : standing.borrowed + 1;
+    standing.served = own ? 0 : cannery_now();
 }
 
 void cannery_turn_take(struct cannery_request *request)

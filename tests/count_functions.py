@@ -1,4 +1,5 @@
-"""Counts, for every function of the API, the tests in which it is called: a plugin of pytest, off unless it is named.
+"""Counts, for every function of the API and product, the tests in which it is called: a plugin of pytest, off unless it
+is named.
 
     python -m pytest -p tests.count_functions --count-functions tools/data/tests.json
 
@@ -21,7 +22,9 @@ from cannery.recorder.records import Call, Enter
 from cannery.runtime.api import MODEL
 from cannery.runtime.calls import table
 from cannery.runtime.calls.registry import HANDLERS
+from cannery.runtime.settings import SettingError, Settings
 
+NAMES = {function.name for function in MODEL.functions}
 LARGEST = 64 << 20  # bytes of a bundle that is looked into
 
 
@@ -35,21 +38,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Counter:
-    """``called``: what the running test called. A test's functions travel with its report, also from a worker."""
+    """``called``: the functions that the running test called, each with the product. They travel with the test's
+    report, also from a worker. ``tests`` has the names of tests for each such pair."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.called: set[str] = set()
-        self.tests: defaultdict[str, set[str]] = defaultdict(set)
+        self.called: set[tuple[str, str]] = set()
+        self.tests: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         bind = table.bind
         table.bind = lambda machine: [
-            handler and self.counted(function.name, handler)
+            handler and self.counted(function.name, machine.profile.name, handler)
             for function, handler in zip(MODEL.functions, bind(machine), strict=True)
         ]
 
-    def counted(self, name: str, handler: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(self, name: str, product: str, handler: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
-            self.called.add(name)
+            self.called.add((name, product))
             return handler(*arguments)
 
         return call
@@ -75,19 +79,26 @@ class Counter:
         try:
             with Bundle.open(str(bundle)) as opened:
                 for stream in opened.processes:
+                    product = Settings.from_map(stream.settings).product
                     for record in stream.records(tolerant=True):
                         if isinstance(record, Call | Enter) and record.function in HANDLERS:
-                            self.called.add(record.function)
-        except (TraceError, OSError):
+                            self.called.add((record.function, product))
+        except (TraceError, SettingError, OSError):
             return  # damaged on purpose
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown":
-            for name in dict(report.user_properties).get("functions", ()):
-                self.tests[name].add(report.nodeid.partition("[")[0])
+            for name, product in dict(report.user_properties).get("functions", ()):
+                self.tests[name, product].add(report.nodeid.partition("[")[0])
 
     def pytest_sessionfinish(self) -> None:
         if not hasattr(self.config, "workerinput"):  # not a worker of pytest-xdist
-            counts = {name: len(tests) for name, tests in sorted(self.tests.items()) if name in MODEL}
-            text = json.dumps(counts, indent=1)
+            text = json.dumps({name: self.counts(name) for name in sorted({name for name, _ in self.tests} & NAMES)})
+            text = text.replace("}, ", "},\n ").replace("{", "{\n ", 1)  # a function a line
             self.config.getoption("--count-functions").write_text(f"{text}\n", encoding="utf-8")
+
+    def counts(self, name: str) -> dict[str, int]:
+        """How many tests call a function: in ``all``, and by product."""
+        by_product = {product: tests for (other, product), tests in sorted(self.tests.items()) if other == name}
+        every = set().union(*by_product.values())
+        return {"all": len(every), **{product: len(tests) for product, tests in by_product.items()}}

@@ -11,7 +11,8 @@ from cannery.recorder.rows import RowMaker
 from cannery.recorder.schema import Schema
 from cannery.replayer.comparison.findings import Finding
 from cannery.replayer.comparison.process import Compared, Options, compare
-from tests.live import SCHEMA, Live
+from cannery.runtime.memory import DEVICE_SPAN
+from tests.live import DEVICE_BASE, SCHEMA, Live
 
 
 class Stream:
@@ -22,6 +23,7 @@ class Stream:
 
     def __init__(self, records: Sequence[Record], schema: Schema = SCHEMA, window: int = 1 << 30) -> None:
         self.schema = schema
+        self.header: dict[str, Any] = {"device_base": DEVICE_BASE, "device_span": 4 * DEVICE_SPAN}
         self._windows = [records[start : start + window] for start in range(0, len(records), window)]
 
     def windows(self) -> Iterator[tuple[int, bytes]]:

@@ -7,7 +7,12 @@ from typing import Any
 from cannery.recorder.sparse import written_ranges
 from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import Errand
+from cannery.runtime.kernels import KernelRun
 from cannery.runtime.machine import Machine, Wait
+from cannery.runtime.models.load import Models
+from cannery.runtime.models.run import Failure
+from cannery.runtime.models.run import run as run_model
+from cannery.runtime.reach import reachable
 from cannery.runtime.settings import Settings
 
 DEVICE_BASE = 0x2000_0000_0000
@@ -56,6 +61,8 @@ class FakeHost:
         self.memory_left = True
         self.worker_threads: dict[int, int] = {}  # by ordinal, for threads that are workers
         self.ids: dict[int, int] = {}  # by ordinal, for threads that have the id of one before them
+        self.models: Models | None = None
+        self.told: list[bytes] = []  # names of kernels without a model that were launched
 
     def give(self, content: bytes) -> int:
         """Pageable memory of the program, with that content; its address."""
@@ -128,8 +135,35 @@ class FakeHost:
     def file(self, path: bytes) -> bytes | None:
         return self.files.get(path)
 
+    def data(self, address: int, size: int) -> bytes | None:
+        found = self._find(address, size)
+        return None if found is None else bytes(found)
+
+    def model(self, name: bytes) -> bool:
+        return self.models is not None and self.models.find(name) is not None
+
+    def unmodelled(self, name: bytes) -> None:
+        self.told.append(name)
+
+    def kernel(self, run: KernelRun) -> str | None:
+        assert self.models is not None
+        model = self.models.find(run.name)
+        assert model is not None
+        try:
+            run_model(model, run, self.read, self.write)
+        except Failure as failure:
+            return str(failure)
+        return None
+
     def thread(self, ordinal: int) -> tuple[int, int]:
         return self.ids.get(ordinal, ident(ordinal)), self.worker_threads.get(ordinal, 0)
+
+
+def check_holds(machine: Machine) -> None:
+    """Waits that are passed over because something holds them could indeed not end."""
+    for wait in machine.waits:
+        if wait.held is not None and wait.held.lasts():
+            assert not all(target.done or reachable(target) for target in wait.targets), wait.function
 
 
 class Driver:
@@ -192,6 +226,7 @@ class Driver:
         self._end()
 
     def _end(self) -> None:
+        check_holds(self.machine)
         self.ended += self.machine.take_ended()
         self.errands += self.machine.take_errands()
         self.dismissed += self.machine.take_dismissed()

@@ -37,9 +37,13 @@ from cannery.replayer.port import ReplayStore
 from cannery.replayer.replay import Replay, Stop
 from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import Invoke
+from cannery.runtime.kernels import KernelRun
 from cannery.runtime.machine import Machine, Wait
+from cannery.runtime.models.load import Models
+from cannery.runtime.models.run import Failure
+from cannery.runtime.models.run import run as run_model
 from cannery.runtime.settings import Settings
-from tests.fakes import ident
+from tests.fakes import check_holds, ident
 
 DEVICE_BASE = 0x2000_0000_0000
 HOST_BASE = 0x5000_0000_0000
@@ -64,6 +68,7 @@ class Host:
         self.token: Callable[[int], int] = lambda value: 0
         self.worker_threads: dict[int, int] = {}  # by ordinal: which worker a thread is
         self.exhausted = False
+        self.models = Models()
         self.policy = policy
         self._next = PINNED
 
@@ -144,6 +149,49 @@ class Host:
         worker = self.worker_threads.get(ordinal, 0)
         self.effects.append(Effect("thread", True, None, 0, self.token(ident(ordinal)), worker))
         return ident(ordinal), worker
+
+    def data(self, address: int, size: int) -> bytes | None:
+        into = bytearray(size)
+        return bytes(into) if self.read(address, memoryview(into)) else None
+
+    def model(self, name: bytes) -> bool:
+        model = self.models.find(name)
+        if model is None:
+            self.effects.append(Effect("model", False))
+            return False
+        digest = self.models.digest(model)
+        self.effects.append(Effect("model", True, Payload(len(digest), None, digest), text=model.name))
+        return True
+
+    def unmodelled(self, name: bytes) -> None:
+        pass
+
+    def kernel(self, run: KernelRun) -> str | None:
+        model = self.models.find(run.name)
+        assert model is not None
+        try:
+            wrote, saw = run_model(model, run, self._peek, self._poke)
+        except Failure as failure:
+            self.effects.append(Effect("kernel", False, text=str(failure)))
+            return str(failure)
+        self.effects.append(Effect("kernel", True, parts=len(saw) + len(wrote)))
+        for kind, ranges in (("saw", saw), ("wrote", wrote)):
+            for place, offset, data in ranges:
+                payload = self._payload(bytes(data), True)
+                self.effects.append(Effect(kind, True, payload, place=place, offset=offset))
+        return None
+
+    def _peek(self, address: int, into: memoryview) -> bool:
+        where = self._inside(address, len(into))
+        if where is not None:
+            into[:] = self.memory[where]
+        return where is not None
+
+    def _poke(self, address: int, data: memoryview) -> bool:
+        where = self._inside(address, len(data))
+        if where is not None:
+            self.memory[where] = data
+        return where is not None
 
     def file(self, path: bytes) -> bytes | None:
         data = self.files.get(path)
@@ -263,6 +311,7 @@ class Live:
         keep_going: bool = False,
         what_if: Settings | None = None,
         first_ordinal: int = 0,
+        models: Models | None = None,
     ) -> Replay:
         """Replay ``given``, or what was recorded."""
         replay = Replay(
@@ -275,6 +324,7 @@ class Live:
             first_ordinal=first_ordinal,
             what_if=what_if is not None,
             keep_going=keep_going,
+            models=models,
         )
         try:
             replay.run(self.records if given is None else given)
@@ -329,6 +379,7 @@ class Live:
     def _end(self, record: Callable[[tuple[Effect, ...]], Record], thread: int = 0, reply: Any = None) -> None:
         """The end of a step, and of what it brought about: ``reply`` to the open call of ``thread``, ends of waits,
         errands. What ending waits moved belongs to the effects of the step."""
+        check_holds(self.machine)
         ended = self.machine.take_ended() if self.machine.waits else []
         effects, self.host.effects = tuple(self.host.effects), []
         self._add(record(effects))

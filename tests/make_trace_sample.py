@@ -4,12 +4,12 @@ Done once per version (for version 0, at each change of the format), and committ
 """
 
 import shutil
-import struct
 from pathlib import Path
 
 from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.jsonl import dump_lines
+from cannery.recorder.process import InFlight
 from cannery.recorder.seal import Sealer, note_end
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.runtime.handles import handle_of
@@ -59,7 +59,7 @@ def main() -> None:
     Sealer(path).finish()
     unsealed = Recording(path, window_size=4096, parent=1)
     fill(unsealed, bytes(range(50)))
-    unsealed.folder.inflight[0:64] = struct.pack("<II6QQ", SCHEMA["pair"].number + 1, 0, 5, 6, 0, 0, 0, 0, 0)
+    unsealed.folder.inflight[0:64] = InFlight(1, SCHEMA["pair"], (5, 6)).pack()
     unsealed.die()
     for name in ("p0001", "p0002"):  # nothing of the machine that made it
         sheet = path / name / format.PROCESS

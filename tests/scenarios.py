@@ -1,7 +1,7 @@
 """Short programs over a :class:`tests.live.Live`: together they use every implemented function and kind of record."""
 
 from cannery.runtime.settings import Settings
-from tests import scenarios_graphs, scenarios_memory, scenarios_notifies, scenarios_streams
+from tests import scenarios_graphs, scenarios_kernels, scenarios_memory, scenarios_notifies, scenarios_streams
 from tests.fakes import ident
 from tests.live import OUT, Live
 
@@ -212,6 +212,8 @@ def exceptions() -> Live:
     for _ in range(3):
         for what in ("TaskId", "StreamId", "DeviceId", "ErrorCode"):
             live.call(f"aclrtGet{what}FromExceptionInfo", info, thread=2)
+        live.call("aclrtGetArgsFromExceptionInfo", info, OUT, OUT, thread=2)
+        live.call("aclrtGetFuncHandleFromExceptionInfo", info, OUT, thread=2)
         live.errand_done(1)
     live.call("aclrtGetErrorCodeFromExceptionInfo", info)  # not any longer
     live.ok("aclrtSetExceptionInfoCallback", 0)
@@ -244,9 +246,14 @@ ALL = {
     "events": scenarios_streams.events,
     "streams": scenarios_streams.streams,
     "devices": scenarios_streams.devices,
+    "told": scenarios_streams.told,
     "notifies": scenarios_notifies.notifies,
+    "counting": scenarios_notifies.counting,
     "captures": scenarios_graphs.captures,
+    "graph_tasks": scenarios_graphs.graph_tasks,
+    "flow": scenarios_graphs.flow,
     "captures_that_fail": scenarios_graphs.captures_that_fail,
     "built_by_hand": scenarios_graphs.built_by_hand,
     **scenarios_memory.ALL,
+    **scenarios_kernels.ALL,
 }

@@ -6,6 +6,7 @@ SYNC = 0x01
 RELAXED = 2
 DEVICE_TO_DEVICE = 3
 KILOBYTE = 1024
+PERSISTENT, ACTIVATED = 0x04, 0x7FFF_FFFF
 
 
 def captures() -> Live:
@@ -51,6 +52,69 @@ def captures() -> Live:
     live.call("aclmdlRIDestroy", model)
     live.returned(1, 0)
     live.call("aclmdlRIDestroy", model)
+    return live
+
+
+def graph_tasks() -> Live:
+    """What tasks an instance has; one becomes another, one is left out."""
+    live = _selected()
+    stream, value = live.create("aclrtCreateStream"), live.create("aclrtMalloc", KILOBYTE, 0)
+    event = live.create("aclrtCreateEventExWithFlag", SYNC)
+    live.ok("aclmdlRICaptureBegin", stream, RELAXED)
+    live.ok("aclrtValueWrite", value, 1, 0, stream)
+    live.ok("aclrtRecordEvent", event, stream)
+    live.ok("aclrtValueWrite", value + 8, 2, 0, stream)
+    model = live.call("aclmdlRICaptureEnd", stream, OUT)[1]
+    live.ok("aclmdlRIDebugPrint", model)
+    inner = live.call("aclmdlRIGetStreams", model, OUT, 4)[1][0]
+    count = live.call("aclmdlRIGetTasksByStream", inner, 0, 0)[2]
+    tasks = live.call("aclmdlRIGetTasksByStream", inner, OUT, count)[1]
+    for task in tasks:
+        live.ok("aclmdlRITaskGetType", task, OUT)
+        live.ok("aclmdlRITaskGetSeqId", task, OUT)
+        live.call("aclmdlRITaskGetParams", task, OUT)
+    written = (5).to_bytes(72, "little") + (value + 16).to_bytes(8, "little") + (3).to_bytes(120, "little")
+    live.ok("aclmdlRITaskSetParams", tasks[0], written)
+    live.ok("aclmdlRITaskDisable", tasks[2])
+    live.call("aclmdlRIExecuteAsync", model, stream)
+    live.ok("aclmdlRIUpdate", model)
+    live.ok("aclmdlRIExecuteAsync", model, stream)
+    live.ok("aclrtSynchronizeStream", stream)
+    live.ok("aclrtMemcpy", live.create("aclrtMallocHost", 32), 24, value, 24, 2)
+    live.ok("aclmdlRIDestroy", model)
+    live.call("aclmdlRITaskGetType", tasks[0], OUT)
+    return live
+
+
+def flow() -> Live:
+    """A run that goes on at a label, then on another stream, which activates a third."""
+    live = _selected()
+    memory, host = live.create("aclrtMalloc", 64, 0), live.create("aclrtMallocHost", 64)
+    live.ok("aclrtMemset", memory, 64, 0, 64)
+    model = live.create("aclmdlRIBuildBegin", 0)
+    first, second, third = (live.create("aclrtCreateStreamWithConfig", 0, PERSISTENT) for _ in range(3))
+    for stream, flag in ((first, 0), (second, ACTIVATED), (third, ACTIVATED)):
+        live.ok("aclmdlRIBindStream", model, stream, flag)
+    labels = tuple(live.create("aclrtCreateLabel") for _ in range(2))
+    listed = live.call("aclrtCreateLabelList", labels, 2, OUT)[1]
+    live.ok("aclrtSwitchLabelByIndex", memory, 2, listed, first)
+    live.ok("aclrtValueWrite", memory + 8, 1, 0, first)
+    live.ok("aclrtSetLabel", labels[0], first)
+    live.ok("aclrtValueWrite", memory + 16, 2, 0, first)
+    live.ok("aclrtSwitchStream", memory, 0, memory, 0, second, 0, first)
+    live.ok("aclrtSetLabel", labels[1], first)
+    live.ok("aclrtActiveStream", third, second)
+    live.ok("aclrtValueWrite", memory + 24, 3, 0, third)
+    live.ok("aclmdlRIEndTask", model, third)
+    live.ok("aclmdlRIBuildEnd", model, 0)
+    live.ok("aclmdlRIExecuteAsync", model, 0)
+    live.ok("aclrtSynchronizeStream", 0)
+    live.ok("aclrtMemcpy", host, 32, memory, 32, 2)
+    live.ok("aclrtPersistentTaskClean", second)
+    live.ok("aclrtDestroyLabel", labels[0])
+    live.ok("aclrtDestroyLabelList", listed)
+    live.call("aclrtSetLabel", labels[0], first)
+    live.ok("aclmdlRIDestroy", model)
     return live
 
 

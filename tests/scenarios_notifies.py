@@ -43,3 +43,24 @@ def notifies() -> Live:
     live.call("aclrtRecordNotify", two, 0)
     live.ok("aclrtResetDevice", 0)
     return live
+
+
+def counting() -> Live:
+    """A number that records of one stream change, and that others wait for."""
+    live = Live(Settings(devices=2, product="950PR"))
+    live.ok("aclrtSetDevice", 0)
+    first, second = live.create("aclrtCreateStream"), live.create("aclrtCreateStream")
+    notify = live.create("aclrtCntNotifyCreate", 0)
+    live.ok("aclrtCntNotifyGetId", notify, OUT)
+    live.ok("aclrtCntNotifyWaitWithTimeout", notify, second, (3, 2, 0, 1, b"\0\0\0"))
+    live.call("aclrtCntNotifyWaitWithTimeout", notify, second, None)
+    for mode, value in ((1, 1), (2, 2), (4, 7), (0, 2)):
+        live.ok("aclrtCntNotifyRecord", notify, first, (mode, value))
+    live.ok("aclrtSynchronizeStream", second)
+    live.ok("aclrtCntNotifyReset", notify, first)
+    live.ok("aclrtCntNotifyWaitWithTimeout", notify, second, (2, 5, 1, 0, b"\0\0\0"))
+    live.pace(after=SECOND + 100_000)
+    live.call("aclrtSynchronizeStream", second)
+    live.ok("aclrtCntNotifyDestroy", notify)
+    live.call("aclrtCntNotifyRecord", notify, first, (0, 2))
+    return live

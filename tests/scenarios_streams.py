@@ -11,12 +11,39 @@ SYNC, TIME_LINE, EXTERNAL, IPC = 0x01, 0x08, 0x20, 0x40
 NO_LIMIT, PROCESS_LIMIT = 0, 0xFFFF_FFFF
 FAILURE_MODE, OVERFLOW, TAG, CACHES, PRIORITY = 1, 2, 3, 4, 5
 CUBE, VECTOR = 0, 1
+FUNCTION = 0x5555_0000_1000
 
 
 def _opened(settings: Settings | None) -> Live:
     live = Live(settings)
     live.ok("aclrtSetDevice", 0)
     live.ok("aclrtSetDevice", 0, thread=2)
+    return live
+
+
+def told(settings: Settings | None = None) -> Live:
+    """Functions that are told of streams, devices and the end of a device's work; waits that end with that."""
+    live = _opened(settings)
+    for function in ("aclrtRegStreamStateCallback", "aclrtRegDeviceStateCallback", "aclrtSetDeviceTaskAbortCallback"):
+        live.ok(function, b"us", FUNCTION, 0)
+        live.call(function, b"us", FUNCTION, 0)
+    live.call("aclrtCreateStream", OUT)
+    live.returned(1, 0)
+    live.ok("aclrtRegStreamStateCallback", b"us", 0, 0)
+    live.call("aclrtSetDevice", 1)
+    live.returned(1, 0)
+    live.returned(1, 0)
+    live.ok("aclrtRegDeviceStateCallback", b"us", 0, 0)
+    held, event = live.create("aclrtCreateStream"), live.create("aclrtCreateEventWithFlag", SYNC)
+    live.ok("aclrtStreamWaitEvent", held, event)
+    live.ok("aclrtSetDevice", 1, thread=2)
+    live.call("aclrtSynchronizeStream", held, thread=2)
+    live.call("aclrtDeviceTaskAbort", 1, 1000)
+    live.returned(1, 0)
+    live.returned(1, 0)
+    live.call("aclrtDeviceTaskAbort", 1, 1000)
+    live.returned(1, 5)
+    live.call("aclrtSynchronizeStream", held)
     return live
 
 

@@ -79,7 +79,7 @@ def test_the_check_says_what_to_do_about_a_table_that_is_out_of_date(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counts = tmp_path / "tests.json"
-    counts.write_text(json.dumps({name: 1 for name in HANDLERS if name != "aclInit"}))
+    counts.write_text(json.dumps({name: {"all": 1, "A2": 1} for name in HANDLERS if name != "aclInit"}))
     monkeypatch.setattr(coverage, "TESTS", counts)
     table = tmp_path / "coverage.md"
     table.write_text("old")
@@ -87,9 +87,23 @@ def test_the_check_says_what_to_do_about_a_table_that_is_out_of_date(
     complaint = capsys.readouterr().err
     assert complaint.startswith(f"{table} is out of date; no test calls aclInit: run `make coverage-table`")
     assert generator.main([str(table)]) == 0
-    counts.write_text(json.dumps(dict.fromkeys(HANDLERS, 1)))
+    counts.write_text(json.dumps({name: {"all": 2, "A2": 2} for name in HANDLERS}))
     assert generator.main([str(table)]) == 0
     assert generator.main(["--check", str(table)]) == 0
+
+
+def test_the_table_has_what_is_tested_of_each_function_on_each_product(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = tmp_path / "tests.json"
+    counts.write_text(json.dumps({"aclrtCntNotifyCreate": {"all": 3, "950PR": 3}, "aclInit": {"all": 4, "A2": 3}}))
+    monkeypatch.setattr(coverage, "TESTS", counts)
+    lines = [line.split("|") for line in coverage.markdown(coverage.rows()).splitlines() if line.startswith("| ")]
+    cells = {name.strip(): [cell.strip() for cell in rest] for _, name, *rest, _ in lines}
+    assert cells["function"] == [*PRODUCTS, "clients", "tests", "raw"]
+    assert cells["aclrtCntNotifyCreate"] == ["3", "0", "", "", "", "", "", "", "2", "3", ""]
+    assert cells["aclInit"] == ["0", "0", "0", "3", "0", "0", "0", "0", "", "4", ""]
+    assert set(cells["aclopStartDumpArgs"][:8]) == {"–", ""}
 
 
 def test_the_table_in_the_documents_has_every_function() -> None:

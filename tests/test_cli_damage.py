@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from cannery.recorder import format
-from cannery.recorder.seal import finish
+from cannery.recorder.bundle import Bundle
+from cannery.recorder.seal import finish, note_end
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.tools.main import main
 from tests import scenarios
@@ -85,3 +86,69 @@ def test_a_trace_of_the_future_is_refused_with_both_versions(bundles: list[Path]
         result = CliRunner().invoke(main, [*verb, str(trace)])
         assert (result.exit_code, result.stdout) == (2, "")
         assert f"has format version {format.VERSION + 7}; this Cannery reads up to" in result.stderr
+
+
+READERS = (["info"], ["info", "--json"], ["show"], ["stats"], ["replay"], ["replay", "--json"])
+DAMAGED = {
+    "end": 11,
+    "p0001/end": 11,
+    "p0001/process": 150,
+    "p0001/000001.chunk": 300,
+    "p0001/inflight": 64,
+    "p0001/payloads.pack": 40,
+    "schema": 1000,
+    "bundle": 50,
+}
+LIBRARIES = ("msgpack", "OutOfData", "Error", "unpack", "zstd", "sheet")
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sealed trace that has a file of every kind."""
+    trace = scenarios.ALL["memory"]().save(tmp_path_factory.mktemp("sealed") / "a.cann")
+    with Bundle.open(trace) as bundle:
+        note_end(trace, bundle.processes[0].header["host"]["pid"], 0)
+    finish(trace)
+    assert all((trace / name).exists() for name in DAMAGED)
+    return trace
+
+
+def told(trace: Path, name: str, whole: Path) -> None:
+    """Every verb that reads the file has status 2, and names it, in words for people."""
+    verbs = [*READERS, ["diff", str(whole)]]
+    for verb in [["info"], ["replay"]] if name.endswith(format.PACK) else verbs:
+        result = CliRunner().invoke(main, [*verb, str(trace)])
+        assert result.exit_code == 2, verb
+        found = result.stderr + result.stdout
+        assert name in found, verb
+        assert not any(word in found for word in LIBRARIES), found
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_an_altered_byte_is_told_by_every_verb(sealed: Path, tmp_path: Path, name: str) -> None:
+    trace = tmp_path / "t.cann"
+    shutil.copytree(sealed, trace)
+    content = bytearray((trace / name).read_bytes())
+    content[DAMAGED[name]] ^= 0x41
+    (trace / name).write_bytes(content)
+    told(trace, name, sealed)
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_file_that_was_cut_off_is_told_by_every_verb(sealed: Path, tmp_path: Path, name: str) -> None:
+    trace = tmp_path / "t.cann"
+    shutil.copytree(sealed, trace)
+    content = (trace / name).read_bytes()
+    (trace / name).write_bytes(content[: len(content) // 2])
+    told(trace, name, sealed)
+
+
+@pytest.mark.parametrize("name", ["p0001/process", "p0001/000001.chunk"])
+def test_a_file_that_is_gone_is_told_by_every_verb_that_needs_it(sealed: Path, tmp_path: Path, name: str) -> None:
+    trace = tmp_path / "t.cann"
+    shutil.copytree(sealed, trace)
+    (trace / name).unlink()
+    for verb in READERS:
+        result = CliRunner().invoke(main, [*verb, str(trace)])
+        assert result.exit_code == 2, verb
+        assert f"{name} is missing" in result.stderr + result.stdout

@@ -68,7 +68,7 @@ def test_what_is_found_is_one_line_each_and_what_to_do_below(cache: Path, monkey
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("CANNERY_PRODUKT", "A2", "CANNERY_PRODUKT is not a variable of Cannery (did you mean 'CANNERY_PRODUCT'?)"),
+        ("CANNERY_PRODUKT", "A2", "CANNERY_PRODUKT is not a variable of Cannery (did you mean CANNERY_PRODUCT?)"),
         ("CANNERY_DEVICES", "many", "CANNERY_DEVICES='many'"),
         ("CANNERY_SCHEDULE", "later", "schedule 'later'"),
         ("CANNERY_BEHAVIOUR", "documneted", "documneted"),
@@ -168,3 +168,13 @@ def test_invented_values_of_the_product_are_named(product: str) -> None:
     assert finding.state == NOTE  # costs are invented for every product
     assert any(item.startswith("copy_ns = ") for item in finding.items)
     assert not any(item.startswith("spare_bytes") for item in finding.items)
+
+
+def test_the_form_of_the_machine_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cannery.shim.__path__", [str(tmp_path)])
+    assert system.machine_form().state == NOTE
+    (tmp_path / "compiled").mkdir()
+    found = system.machine_form()
+    assert (found.state, found.text) == (OK, f"compiled, in {tmp_path / 'compiled'}")
+    monkeypatch.setenv("CANNERY_PURE", "1")
+    assert system.machine_form().state == NOTE

@@ -43,16 +43,38 @@ def test_version() -> None:
         (["run", "--schedule", "seed:x", "--", "true"], "'seed:x' is none of asap, late, seed:N"),
         (["run", "--payload", "ful", "--", "true"], "(did you mean 'full'?)"),
         (["run", "--payload-limit", "12Q", "--", "true"], "'12Q' is no size"),
-        (["run", "--devices", "65", "--", "true"], "65"),
+        (["run", "--devices", "65", "--", "true"], "'65' is no whole number from 0 to 64"),
+        (["run", "--devices", "abc", "--", "true"], "'abc' is no whole number from 0 to 64; see 'cannery run --help'"),
+        (["show", "--process", "0", "t.cann"], "'0' is no whole number from 1 on"),
+        (["info", "t.cann", "u.cann"], "got unexpected extra argument (u.cann); see 'cannery info --help'"),
+        (["--json"], "there is no option --json; see 'cannery --help'"),
         (["run", "--behaviour", "documneted", "--", "true"], "did you mean documented?"),
         (["run", "--behaviour", "default,memcpy-kin=hint", "--", "true"], "did you mean memcpy-kind?"),
-        (["run"], "Missing argument"),
+        (["run"], "missing argument"),
     ],
 )
 def test_wrong_usage_is_status_2_and_says_what_is_right(args: list[str], words: str) -> None:
     result = cannery(*args)
     assert result.exit_code == 2
     assert words in result.stderr
+    assert result.stderr.startswith("cannery: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_command_alone_prints_the_help() -> None:
+    result = cannery()
+    assert "Start with:" in result.output
+
+
+@pytest.mark.parametrize(
+    "variables", [{"CANNERY_RECORD": "perhaps"}, {"CANNERY_FORCE": "2"}, {"CANNERY_SESSION": "a/b"}]
+)
+def test_a_variable_with_another_value_is_refused_in_a_line(variables: dict[str, str]) -> None:
+    result = cannery("run", "--", "true", **variables)
+    (name,) = variables
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert name in result.stderr
+    assert "expected" in result.stderr
 
 
 def test_options_are_also_variables() -> None:

@@ -76,6 +76,12 @@ class TestShow:
         assert numbers(memory, "--failed", "--calls", "-".join(["0", "20"])) == [8, 9, 18]
         assert numbers(waits, "--thread", "3") == [3, 11, 11]
 
+    @pytest.mark.parametrize("more", [[], ["--json"]])
+    def test_a_choice_that_nothing_fits_is_said_to_be_empty(self, traces: Path, more: list[str]) -> None:
+        result = cannery("show", traces / "objects.cann", "--calls", "100000-", *more)
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert result.stderr == f"cannery: {traces / 'objects.cann'}: nothing fits what was asked for\n"
+
     def test_bare_listings_have_no_numbers_and_times(self, traces: Path) -> None:
         lines = cannery("show", "--bare", traces / "waits.cann").stdout.splitlines()
         assert "T1 aclrtCreateStream(stream=-> stream#3) = 0" in lines
@@ -114,6 +120,21 @@ class TestShow:
     def test_calls_are_chosen_by_function_too(self, traces: Path) -> None:
         shown = cannery("show", traces / "memory.cann", "--calls", "aclrtFree*,0").stdout
         assert [line.split()[0] for line in shown.splitlines()] == ["#0", "#27", "#28", "#31", "#32"]
+
+    def test_kernels_have_their_names_and_say_whether_they_have_a_model(self, traces: Path) -> None:
+        lines = cannery("show", traces / "launches.cann").stdout.splitlines()
+        (looked_up,) = [line for line in lines if 'kernelName="add"' in line]
+        assert re.search(r"funcHandle=-> kernel#5 add\) = 0 \[model add [0-9a-f]{16}\]$", looked_up)
+        assert any(line.endswith("funcHandle=-> kernel#7 unknown) = 0 [no model]") for line in lines)
+        assert any("[kernel ran, 1 ranges] [wrote a16+0x0 64 " in line for line in lines)
+        launched = cannery("show", traces / "launches.cann", "--bare", "--function", "aclrtLaunchKernelWithHostArgs")
+        first, second, *_ = launched.stdout.splitlines()
+        assert first.startswith(
+            "T1 aclrtLaunchKernelWithHostArgs(funcHandle=kernel#5 add, numBlocks=8, stream=stream#3"
+        )
+        assert " = 0 (unmodelled)" in second
+        lines = cannery("show", traces / "kernel_failures.cann").stdout.splitlines()
+        assert any("[kernel failed: its model (" in line for line in lines)
 
 
 class TestInfo:
@@ -193,6 +214,21 @@ class TestReplay:
     def test_a_slower_device_changes_no_result_of_a_program_that_synchronises(self, traces: Path) -> None:
         result = cannery("replay", "--schedule", "late", traces / "waits.cann")
         assert (result.exit_code, result.stdout.endswith("all the same\n")) == (0, True)
+
+    def test_kernels_are_computed_again_with_models(self, traces: Path, tmp_path: Path) -> None:
+        trace, models = traces / "launches.cann", tmp_path / "models.py"
+        models.write_text("from tests.kernel_tools import add\n")
+        result = cannery("replay", trace, "--kernels", models)
+        assert result.exit_code == 0
+        assert "2 kernel launches computed again" in result.stdout
+        assert "no model given for double: what 5 launches wrote was taken from the trace" in result.stdout
+        models.write_text("from tests.test_kernel_replay import wrong\n")
+        result = cannery("replay", trace, "--kernels", models)
+        assert result.exit_code == 1
+        assert "expected  what the model of add wrote\n  actual    element 0 of z is " in result.stdout
+        result = cannery("replay", trace, "--kernels", tmp_path / "none.py")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "none.py: no such file of kernel models" in result.stderr
 
 
 class TestBadTraces:

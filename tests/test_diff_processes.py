@@ -5,6 +5,7 @@ from typing import Any, cast
 import pytest
 
 from cannery.recorder.bundle import Bundle
+from cannery.recorder.format import DamagedTrace
 from cannery.replayer.comparison.pairing import Profile, pair
 from cannery.replayer.diff import Diff, diff
 from tests.diff_tools import Stream
@@ -22,7 +23,7 @@ class Process(Stream):
         live.ok("aclFinalize")
         super().__init__(live.records)
         self.ordinal = ordinal
-        self.header = {"parent": parent, "first_ordinal": forked_after}
+        self.header |= {"parent": parent, "first_ordinal": forked_after}
         self.settings: dict[str, Any] = {"product": "A2"}
         self.end = end or None
 
@@ -37,6 +38,9 @@ class Traces:
 
     def content(self, payload: Any) -> None:
         return None
+
+    def damage_beside(self) -> list[DamagedTrace]:
+        return []
 
 
 def compared(a: Traces, b: Traces) -> Diff:

@@ -459,7 +459,7 @@ def test_what_a_function_of_the_program_returns_is_compared() -> None:
     found = compared(live, altered)
     cause = causes(found)[0]
     assert cause.calls[0][0].function.startswith("function ")
-    assert [facet[1:] for facet in cause.facets] == [(str(record.value), "77")]
+    assert [(facet.a, facet.b) for facet in cause.facets] == [(record.value, 77)]
     assert "called with" in found.writer.group(found.findings.ordered()[0])["calls"]["b"][0]["text"]
 
 

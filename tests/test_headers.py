@@ -184,3 +184,70 @@ int main()
 def test_cpp_programs_have_short_and_typed_forms(include: Path, tmp_path: Path) -> None:
     printed = run([*COMPILERS["c++"], *WARNINGS, f"-I{include}"], OVERLOADS, tmp_path / "out")
     assert printed.splitlines() == ["sync 7", "event 1", "malloc 8 0 0", "malloc 8 2 0", "copy 8 1"]
+
+
+FORMS_OF_BATCHES = """
+#include <cstdio>
+#include "acl/acl_rt_api.h"
+extern "C" {
+aclError aclrtMemcpyBatchV2(void **, size_t *, void **, size_t *, size_t n, aclrtMemcpyBatchAttr *, size_t *at,
+                            size_t m)
+{
+    return std::printf("batch %zu %zu %zu\\n", n, at[0], m) < 0;
+}
+aclError aclrtMemcpyBatchAsyncV2(void **, size_t *, void **, size_t *, size_t n, aclrtMemcpyBatchAttr *, size_t *at,
+                                 size_t m, aclrtStream)
+{
+    return std::printf("async %zu %zu %zu\\n", n, at[0], m) < 0;
+}
+aclError aclrtMemcpyBatchAsync(void **, size_t *, void **, size_t *, size_t n, aclrtMemcpyBatchAttr *, size_t *at,
+                               size_t m, size_t *failed, aclrtStream)
+{
+    return std::printf("async %zu %zu %zu %d\\n", n, at[0], m, failed != nullptr) < 0;
+}
+aclError aclrtMemManagedPrefetchBatchAsync(const void **, size_t *, size_t n, aclrtMemManagedLocation *, size_t *at,
+                                           size_t m, uint64_t, aclrtStream)
+{
+    return std::printf("prefetch %zu %zu %zu\\n", n, at[0], m) < 0;
+}
+aclError aclrtGetSymbolSize(const void *symbol, size_t *size)
+{
+    return (*size = *static_cast<const int *>(symbol)) == 0;
+}
+aclError aclrtMemcpyToSymbol(const void *symbol, const void *, size_t count, size_t, aclrtMemcpyKind)
+{
+    return std::printf("symbol %d %zu\\n", *static_cast<const int *>(symbol), count) < 0;
+}
+}
+static int variable = 5;
+int main()
+{
+    float *to[2] = {}, *from[2] = {};
+    const float *read[2] = {};
+    size_t sizes[2] = {4, 4}, places[2] = {0, 1}, failed = 0, size = 0;
+    aclrtMemcpyBatchAttr attr = {}, attrs[2] = {};
+    aclrtMemManagedLocation location = {}, locations[2] = {};
+    return aclrtMemcpyBatch(to, sizes, from, sizes, 2, attr) ||
+           aclrtMemcpyBatch(to, sizes, from, sizes, 2, attr, &failed) ||
+           aclrtMemcpyBatch(to, sizes, from, sizes, 2, attrs, places, 2) ||
+           aclrtMemcpyBatch(to, sizes, from, sizes, 2, attrs, places, 2, &failed) ||
+           aclrtMemcpyBatchAsync(to, sizes, from, sizes, 2, attr, nullptr) ||
+           aclrtMemcpyBatchAsync(to, sizes, from, sizes, 2, attrs, places, 2, nullptr) ||
+           aclrtMemcpyBatchAsync(to, sizes, from, sizes, 2, attr, &failed, nullptr) ||
+           aclrtMemcpyBatchAsync(to, sizes, from, sizes, 2, attrs, places, 2, &failed, nullptr) ||
+           aclrtMemManagedPrefetchBatchAsync(read, sizes, 2, location, 0, nullptr) ||
+           aclrtMemManagedPrefetchBatchAsync(read, sizes, 2, locations, places, 2, 0, nullptr) ||
+           aclrtGetSymbolSize(variable, &size) || size != 5 ||
+           aclrtMemcpyToSymbol(variable, &size, 4, 0, ACL_MEMCPY_HOST_TO_DEVICE);
+}
+"""
+
+
+def test_cpp_programs_give_one_attribute_for_a_batch_and_a_variable_for_its_address(
+    include: Path, tmp_path: Path
+) -> None:
+    printed = run([*COMPILERS["c++"], *WARNINGS, f"-I{include}"], FORMS_OF_BATCHES, tmp_path / "out")
+    one, two = ("2 0 1", "2 0 2")
+    batches = [f"batch {one}", f"batch {one}", f"batch {two}", f"batch {two}"]
+    later = [f"async {one}", f"async {two}", f"async {one} 1", f"async {two} 1"]
+    assert printed.splitlines() == [*batches, *later, f"prefetch {one}", f"prefetch {two}", "symbol 5 4"]

@@ -121,3 +121,24 @@ def test_the_program_decides_about_a_keyboard_interrupt() -> None:
     with start("trap 'exit 6' INT; echo ready; while :; do sleep 0.01; done") as process:
         os.killpg(process.pid, signal.SIGINT)  # as the terminal does
         assert process.wait() == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("./build/app --x 1", "app"),
+        ("python3 train.py --steps 3", "train"),
+        ("/usr/bin/python3.11 -u -W ignore -X dev src/train.py", "train"),
+        ("python -m torch.distributed.run app.py", "run"),
+        ("python -m package.__main__", "package"),
+        ("python3 -c pass train.py", "python3"),
+        ("python3", "python3"),
+        ("pypy3 tool.py", "tool"),
+        ("sh -e run.sh train.py", "run"),
+        ("bash -o errexit ./run.sh", "run"),
+        ("bash -c ./run.sh", "bash"),
+        ("pythonize in.py", "pythonize"),
+    ],
+)
+def test_a_script_is_called_by_its_own_name(words: str, name: str) -> None:
+    assert launch.script_name(words.split()) == name

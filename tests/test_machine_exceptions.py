@@ -153,3 +153,21 @@ def test_host_functions_and_callbacks_have_workers_of_their_own() -> None:
     world.fail()
     world.pace(200)
     assert sorted(world.told()) == [(1, SECOND), (2, FIRST)]
+
+
+def test_tasks_that_are_no_kernels_have_neither_arguments_nor_function() -> None:
+    """Reference implementation: the getters refuse, and the function is null then."""
+    world = World()
+    world.ok("aclrtSetExceptionInfoCallback", FIRST)
+    world.fail()
+    world.call("aclrtSynchronizeStream", world.s)
+    world.told()
+    info = world.info
+    assert world.call("aclrtGetArgsFromExceptionInfo", info, OUT, OUT) == -1
+    assert world.call("aclrtGetFuncHandleFromExceptionInfo", info, OUT) == (107000, 0)
+    for arguments in ((0, OUT), (OUT, 0)):
+        assert world.call("aclrtGetArgsFromExceptionInfo", info, *arguments) == 100000
+    assert world.call("aclrtGetFuncHandleFromExceptionInfo", info, 0) == 100000
+    for wrong in (0, 0x1234):
+        assert world.call("aclrtGetArgsFromExceptionInfo", wrong, 0, 0) == -1
+        assert world.call("aclrtGetFuncHandleFromExceptionInfo", wrong, 0) == -1

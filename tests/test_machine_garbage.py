@@ -1,10 +1,13 @@
 """The engine runs without a garbage collector, so nothing that the machine makes may be a cycle when it is gone."""
 
 import gc
+from struct import pack
 
 import pytest
 
 from cannery.runtime.machine import Wait
+from cannery.runtime.objects import PERSISTENT
+from tests import kernel_tools
 from tests.fakes import OUT, Driver, ident
 
 
@@ -34,6 +37,9 @@ def everything(driver: Driver) -> None:
     assert sorted(wait.reply for wait in waits) == [0, 0, 507013]
     exceptions(driver)
     functions(driver)
+    instances(driver)
+    counting(driver)
+    kernels(driver)
     for _ in range(3):
         driver.call("aclrtSynchronizeStream", 5)
         driver.call("aclInit", b"missing")
@@ -85,6 +91,82 @@ def functions(driver: Driver) -> None:
     driver.ok("aclrtLaunchHostFunc", third, 5, 0)
 
 
+def instances(driver: Driver) -> None:
+    """Tasks with handles, a stand-in; streams that lead to one another and to labels, and end with their context."""
+    stream, memory = driver.stream(), driver.device_memory(64)
+    driver.ok("aclmdlRICaptureBegin", stream, 2)
+    driver.ok("aclrtValueWrite", memory, 1, 0, stream)
+    model = driver.ok("aclmdlRICaptureEnd", stream, OUT)
+    inner = driver.ok("aclmdlRIGetStreams", model, OUT, 1)[0][0]
+    first = driver.ok("aclmdlRIGetTasksByStream", inner, OUT, 2)[0][0]
+    driver.ok("aclmdlRITaskSetParams", first, pack("<i68xQQ", 5, memory, 2).ljust(200, b"\0"))
+    driver.ok("aclmdlRIUpdate", model)
+    driver.ok("aclmdlRIExecuteAsync", model, stream)
+    driver.ok("aclrtSynchronizeStream", stream)
+    driver.ok("aclmdlRIDestroy", model)
+    driver.ok("aclrtMemset", memory, 64, 0, 64)
+    model = driver.ok("aclmdlRIBuildBegin", OUT, 0)
+    here, there = (driver.ok("aclrtCreateStreamWithConfig", OUT, 0, PERSISTENT) for _ in range(2))
+    for bound, flag in ((here, 0), (there, 0x7FFF_FFFF)):
+        driver.ok("aclmdlRIBindStream", model, bound, flag)
+    label = driver.ok("aclrtCreateLabel", OUT)
+    labels = driver.ok("aclrtCreateLabelList", (label,), 1, OUT)
+    driver.ok("aclrtActiveStream", there, here)
+    driver.ok("aclrtSwitchStream", memory, 1, memory, 0, here, 0, there)
+    driver.ok("aclrtSwitchLabelByIndex", memory, 1, labels, there)
+    driver.ok("aclrtSetLabel", label, there)
+    driver.ok("aclmdlRIEndTask", model, there)
+    driver.ok("aclmdlRIBuildEnd", model, 0)
+    driver.ok("aclmdlRIExecuteAsync", model, stream)
+    driver.pace(200)
+    driver.pace(200)
+    driver.ok("aclrtSynchronizeStream", stream)
+
+
+def counting(driver: Driver) -> None:
+    """A number that streams wait for, in vain."""
+    notify, stream = driver.ok("aclrtCntNotifyCreate", OUT, 0), driver.stream()
+    driver.ok("aclrtCntNotifyWaitWithTimeout", notify, stream, (1, 5, 0, 1, b"\0\0\0"))
+    driver.ok("aclrtCntNotifyRecord", notify, 0, (1, 3))
+    driver.ok("aclrtSynchronizeStream", 0)
+    driver.ok("aclrtCntNotifyDestroy", notify)
+def kernels(driver: Driver) -> None:
+    """A binary, argument lists, launches that run, fail, wait in a graph and are lost with their stream."""
+    driver.host.files[b"/k.o"] = kernel_tools.elf("double", "raises", "unknown")
+    driver.host.models = kernel_tools.models()
+    binary = driver.ok("aclrtBinaryLoadFromFile", b"/k.o", None, OUT)
+    stream, memory = driver.stream(), driver.device_memory(16)
+    first, raises, unknown = (
+        driver.ok("aclrtBinaryGetFunction", binary, name, OUT) for name in (b"double", b"raises", b"unknown")
+    )
+    driver.ok("aclrtBinarySetExceptionCallback", binary, 5, 0)
+    for _ in range(2):
+        held = driver.ok("aclrtKernelArgsInit", first, OUT)
+    driver.ok("aclrtKernelArgsAppend", held, kernel_tools.block(memory), 8, OUT)
+    driver.ok("aclrtKernelArgsFinalize", held)
+    driver.ok("aclrtLaunchKernelWithConfig", first, 1, stream, None, held, 0)
+    driver.ok("aclrtLaunchKernelWithHostArgs", unknown, 1, stream, None, kernel_tools.block(memory), 8, None, 0)
+    arguments = kernel_tools.block(memory, number=1)
+    driver.ok("aclrtLaunchKernelWithHostArgs", raises, 1, stream, None, arguments, 12, None, 0)
+    assert isinstance(driver.call("aclrtSynchronizeStream", stream), Wait)
+    info = driver.errands[-1].invoke.arguments[0]
+    driver.ok("aclrtGetArgsFromExceptionInfo", info, OUT, OUT)
+    driver.errand_done(driver.errands[-1].worker)
+    driver.ok("aclmdlRICaptureBegin", stream, 2)
+    driver.ok("aclmdlRICaptureTaskGrpBegin", stream)
+    driver.ok("aclrtLaunchKernel", first, 1, memory, 8, stream)
+    group = driver.ok("aclmdlRICaptureTaskGrpEnd", stream, OUT)
+    graph = driver.ok("aclmdlRICaptureEnd", stream, OUT)
+    driver.ok("aclmdlRICaptureTaskUpdateBegin", stream, group)
+    driver.ok("aclrtLaunchKernel", first, 1, memory, 8, stream)
+    driver.ok("aclmdlRICaptureTaskUpdateEnd", stream)
+    driver.ok("aclmdlRIDestroy", graph)
+    driver.gate(stream)
+    driver.ok("aclrtLaunchKernel", first, 1, memory, 8, stream)
+    driver.ok("aclrtBinaryUnLoad", binary)
+    driver.ok("aclrtFree", memory)
+
+
 def exceptions(driver: Driver) -> None:
     """A failed task that callbacks are told of, while a synchronise waits for them."""
     stream, memory, pinned = driver.stream(), driver.device_memory(64), driver.pinned(b"x" * 64)
@@ -101,7 +183,7 @@ def exceptions(driver: Driver) -> None:
 
 @pytest.mark.parametrize("schedule", ["asap", "late", "seed:5"])
 def test_no_cycles_remain(schedule: str) -> None:
-    driver = Driver(schedule=schedule)
+    driver = Driver(schedule=schedule, product="950PR")
     everything(driver)
     gc.collect()
     gc.disable()

@@ -8,11 +8,21 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
 
 from cannery.runtime.machine import Wait
 from tests.fakes import OUT, Driver
 
+EXAMPLES, STEPS, LEAST = 700, 50, 20_000
 EVENT_KINDS = {"default": (None, False), "sync": (1, False), "ex": (1, True), "progress": (2, True)}
 
 
@@ -56,7 +66,9 @@ class Reference:
                         break
                     if what == "wait bit" and not item.bit:
                         break
-                    if what == "record":
+                    if what == "reset":
+                        item.bit = False
+                    elif what == "record":
                         event, record = item
                         record[0] = True
                         if event.kind == "sync":
@@ -89,6 +101,18 @@ class Reference:
         stream.tasks.append(("record", (event, event.record)))
         return 0
 
+    def reset(self, event_handle: int, handle: int) -> int:
+        if event_handle not in self.events or (handle and handle not in self.streams):
+            return 107017
+        event = self.events[event_handle]
+        if event.kind != "sync":
+            return 207000
+        stream = self.target(handle)
+        if isinstance(stream, int):
+            return stream
+        stream.tasks.append(("reset", event))
+        return 0
+
     def wait(self, handle: int, event_handle: int) -> int:
         if (handle and handle not in self.streams) or event_handle not in self.events:
             return 107017
@@ -108,6 +132,10 @@ class Reference:
 
 
 class Comparison(RuleBasedStateMachine):
+    """``steps`` counts those of all programs."""
+
+    steps = 0
+
     contexts = Bundle("contexts")
     streams = Bundle("streams")
     events = Bundle("events")
@@ -116,7 +144,8 @@ class Comparison(RuleBasedStateMachine):
     def begin(self, schedule: str) -> None:
         self.driver = Driver(schedule=schedule)
         self.reference = Reference()
-        self.waits: list[tuple[Wait, RefStream, list[Any]]] = []
+        self.waits: list[tuple[Wait, RefStream, Any]] = []
+        self.event_waits: list[tuple[Wait, list[Any]]] = []
         self.threads = 10
 
     def done(self) -> None:
@@ -170,10 +199,10 @@ class Comparison(RuleBasedStateMachine):
         self.reference.streams[reply[1]] = stream
         return reply[1]
 
-    @rule(handle=streams)
-    def destroy_stream(self, handle: int) -> None:
+    @rule(handle=streams, force=st.booleans())
+    def destroy_stream(self, handle: int, force: bool) -> None:
         stream = self.reference.streams.get(handle)
-        if stream is not None and stream.tasks:
+        if stream is not None and stream.tasks and not force:
             return  # it would wait; test_machine_streams.py looks at that
         expected = 0
         if stream is None:
@@ -184,9 +213,10 @@ class Comparison(RuleBasedStateMachine):
             expected = 107003
         else:
             del self.reference.streams[handle]
+            self.reference.drop(stream)
             self.reference.all_streams.remove(stream)
             self.reference.current.streams.remove(stream)
-        self.same(self.driver.call("aclrtDestroyStream", handle), expected)
+        self.same(self.driver.call("aclrtDestroyStreamForce" if force else "aclrtDestroyStream", handle), expected)
 
     @rule(target=events, kind=st.sampled_from(sorted(EVENT_KINDS)))
     def create_event(self, kind: str) -> Any:
@@ -228,12 +258,35 @@ class Comparison(RuleBasedStateMachine):
             assert reply == 0
         else:
             assert isinstance(reply, Wait)
-            self.waits.append((reply, stream, stream.tasks[-1]))  # type: ignore[arg-type]
+            self.waits.append((reply, stream, stream.tasks[-1]))
+
+    @rule(handle=events)
+    def synchronise_event(self, handle: int) -> None:
+        """Needs no context."""
+        self.threads += 1
+        reply = self.driver.call("aclrtSynchronizeEvent", handle, thread=self.threads)
+        event = self.reference.events.get(handle)
+        if event is None:
+            assert reply == 107017
+        elif event.record is None or event.record[0]:
+            assert reply == 0
+        else:
+            assert isinstance(reply, Wait)
+            self.event_waits.append((reply, event.record))
+
+    @rule(event=events, stream=st.one_of(streams, st.just(0)))
+    def reset(self, event: int, stream: int) -> None:
+        """Of an event made by aclrtCreateEvent: test_machine_event_resets.py."""
+        known = self.reference.events.get(event)
+        if known is None or known.kind != "default":
+            reply = self.driver.call("aclrtResetEvent", event, stream)
+            self.same(reply, self.reference.reset(event, stream))
 
     @invariant()
     def queries_agree(self) -> None:
         if not hasattr(self, "driver"):
             return
+        Comparison.steps += 1
         driver, reference = self.driver, self.reference
         for handle, stream in reference.streams.items():
             reply = driver.call("aclrtStreamQuery", handle, OUT)
@@ -247,8 +300,15 @@ class Comparison(RuleBasedStateMachine):
         for wait, stream, last in self.waits:
             assert (wait.reply is None) == any(task is last for task in stream.tasks)
             assert wait.reply in (None, 0)
-        assert len(driver.machine.waits) == sum(wait.reply is None for wait, _, _ in self.waits)
+        for wait, record in self.event_waits:
+            assert wait.reply == (0 if record[0] else None)
+        every = [wait for wait, *_ in (*self.waits, *self.event_waits)]
+        assert len(driver.machine.waits) == sum(wait.reply is None for wait in every)
 
 
-TestComparison = Comparison.TestCase
-TestComparison.settings = settings(max_examples=120, stateful_step_count=40, deadline=None)
+def test_they_agree() -> None:
+    """Every step is a call, and everything that can be asked is compared after it."""
+    Comparison.steps = 0
+    chosen = settings(max_examples=EXAMPLES, stateful_step_count=STEPS, deadline=None)
+    run_state_machine_as_test(Comparison, settings=chosen)  # type: ignore[no-untyped-call]
+    assert Comparison.steps >= LEAST, "too few programs, or too short ones"

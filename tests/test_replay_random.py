@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from cannery.recorder.records import Record
 from cannery.runtime.api import MODEL, roles
 from cannery.runtime.settings import Settings
+from tests import kernel_tools
 from tests.block_values import block, is_block
 from tests.fakes import ident
 from tests.live import HOST_BASE, OUT, SCHEMA, Live
 
+KERNELS = (b"add", b"double", b"unknown")
 HANDLERS = Live().machine.handlers
 FORMS = [SCHEMA[f.name] for f in MODEL.functions if HANDLERS[f.index] is not None]
 
@@ -73,7 +75,7 @@ class Program:
             elif param.into == "flag":
                 args.append(0 if pick == 13 else OUT)
             elif param.into == "bytes":
-                args.append(None)
+                args.append(self._bytes(param.name, picks))
             elif param.into == "token":
                 args.append(ident(pick % 4) if param.role == "thread_id" else pick % 5)
             else:
@@ -86,6 +88,15 @@ class Program:
                     self.handles.append(value)
                 elif param.out == "address" and value:
                     self.addresses.append(value)
+
+    def _bytes(self, name: str, picks: list[int]) -> bytes | None:
+        """A text, a value, or a block of arguments: two pointers and a number."""
+        if name == "kernelName":
+            return (b"add", b"double", b"unknown", b"missing")[picks[0] % 4]
+        if name not in ("hostArgs", "param"):
+            return None
+        pointers = [self.addresses[pick % len(self.addresses)] for pick in picks[:3]]
+        return kernel_tools.block(*pointers, number=picks[3] % 5)
 
     def _fill_blocks(self, form: Any, picks: list[int], number: int, args: list[Any]) -> None:
         """Replace arguments whose content the handler gets."""
@@ -110,6 +121,13 @@ def record(chosen: Settings, program: list[Any], policy: str = "input") -> Live:
     running = Program(live)
     running.handles.append(live.create("aclrtCreateStream"))
     running.handles.append(live.create("aclrtCreateEventWithFlag", 1))
+    live.host.models = kernel_tools.models()
+    code = kernel_tools.elf("add", "double", "unknown")
+    running.addresses.append(live.host.put(3 << 20, code))
+    ret, binary = live.call("aclrtBinaryLoadFromData", running.addresses[-1], len(code), None, OUT)
+    assert ret == 0
+    running.handles += [binary, *(live.call("aclrtBinaryGetFunction", binary, name, OUT)[1] for name in KERNELS)]
+    running.addresses.append(live.create("aclrtMalloc", 100, 0))
     for step in program:
         running.step(step)
     return live

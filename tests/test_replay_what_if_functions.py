@@ -76,3 +76,22 @@ def test_whatever_changes_the_replay_comes_to_its_end(schedule: str) -> None:
     live = functions()
     replay = live.replay(what_if=live.settings._replace(schedule=schedule))
     assert replay.calls == live.calls
+
+
+def test_a_query_after_a_sleep_depends_on_the_schedule_and_nothing_else_does() -> None:
+    """docs/commands.md, replay: work that nothing forces may stay undone for 100 ms."""
+    live = selected()
+    stream, event = live.create("aclrtCreateStream"), live.create("aclrtCreateEventWithFlag", 1)
+    live.ok("aclrtSubscribeReport", ident(2), stream)
+    live.ok("aclrtRecordEvent", event, stream)
+    live.pace(after=40_000_000)
+    live.ok("aclrtStreamQuery", stream, OUT)
+    live.ok("aclrtSynchronizeStream", stream)
+    live.ok("aclrtStreamQuery", stream, OUT)
+    live.ok("aclrtRecordEvent", event, stream)
+    live.pace(after=100_000_000)
+    live.ok("aclrtStreamQuery", stream, OUT)
+    found = [differences(live, schedule=f"seed:{seed}") for seed in range(8)]
+    changed = ("output status", "ACL_STREAM_STATUS_COMPLETE", "ACL_STREAM_STATUS_NOT_READY")
+    assert [changed] in found and [] in found
+    assert all(one in ([], [changed]) for one in found)

@@ -189,3 +189,10 @@ def test_the_shared_library_of_a_moved_python_is_found_by_its_prefix(tmp_path: P
     library = tmp_path / "lib" / "libpython3.x.so.1.0"
     library.touch()
     assert libpython.find(variables(INSTSONAME=library.name).get, str(tmp_path), "") == library
+
+
+def test_linkers_find_names_that_have_no_function_of_the_api(cache: Path) -> None:
+    names = {path.name for path in sdk.library_folder().glob("*.so")}
+    assert set(layout.LINKED_NAMES) < names
+    loaded = {path.name for place in (layout.FIRST, layout.LAST) for path in (sdk.folder() / place).glob("*.so")}
+    assert not loaded & set(layout.LINKED_NAMES)

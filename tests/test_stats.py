@@ -13,7 +13,7 @@ from cannery.recorder.records import Call, Effect, Enter, Exit, Pace, Payload
 from cannery.replayer.stats import HOST, Stats, Timeline
 from cannery.tools.commands.stats import sparkline
 from cannery.tools.main import main
-from tests import scenarios, trace_tools
+from tests import scenarios, scenarios_kernels, trace_tools
 from tests.live import SCHEMA, Live
 from tests.scenarios import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE, HUGE_FIRST, SYNC, selected
 
@@ -217,11 +217,14 @@ KEYS = {
     "": {"trace", "processes"},
     "process": {
         "process", "calls", "failures", "in_flight", "nanoseconds", "functions", "threads", "streams", "bytes",
-        "payloads", "memory",
+        "payloads", "memory", "kernels", "kernels_failed",
     },
     "function": {"function", "calls", "unsupported", "failures", "waits"},
     "waits": {"count", "nanoseconds", "longest", "longest_call"},
-    "bytes": {"host_to_device", "device_to_host", "device_to_device", "host_to_host", "files"},
+    "bytes": {
+        "host_to_device", "device_to_host", "device_to_device", "host_to_host", "files", "kernel_writes",
+        "kernel_reads",
+    },
     "payloads": {
         "count", "distinct", "repeated", "unknown", "bytes", "distinct_bytes", "stored", "stored_bytes",
     },
@@ -268,3 +271,18 @@ def test_a_damaged_trace_is_counted_as_far_as_it_can_be_read(tmp_path: Path) -> 
 def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
     result = cannery("stats", tmp_path / "none.cann")
     assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_kernels_are_counted_by_name(tmp_path: Path) -> None:
+    path = scenarios_kernels.failures().save(tmp_path / "f.cann")
+    lines = cannery("stats", path).stdout.splitlines()
+    assert "kernels   raises: 2, double: 2" in lines
+    assert "          3 launches failed" in lines
+    path = scenarios_kernels.launches().save(tmp_path / "l.cann")
+    (process,) = json.loads(cannery("stats", path, "--json").stdout)["processes"]
+    assert process["kernels"] == [
+        {"kernel": "double", "modelled": True, "launches": 4},
+        {"kernel": "add", "modelled": True, "launches": 2},
+        {"kernel": "unknown", "modelled": False, "launches": 1},
+    ]
+    assert process["bytes"]["kernel_writes"] > 0

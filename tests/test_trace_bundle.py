@@ -1,7 +1,6 @@
 """Bundles: how they are made, joined, replaced and opened."""
 
 import os
-import struct
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from cannery.recorder.claim import join_bundle
 from cannery.recorder.compression import compress
 from cannery.recorder.create import create_bundle
 from cannery.recorder.format import BundleExists, DamagedTrace, FutureVersion, NotABundle, TraceError
+from cannery.recorder.process import InFlight
 from cannery.recorder.records import Call, Enter
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.runtime.handles import handle_of
@@ -312,18 +312,32 @@ class TestReading:
 
     def test_what_was_in_flight(self, tmp_path: Path) -> None:
         recording = Recording(tmp_path / "a.cann")
-        slot = struct.Struct("<II6QQ")
         slots = recording.folder.inflight
-        slots[64:128] = slot.pack(SCHEMA["pair"].number + 1, 1, 11, 12, 77, 0, 0, 0, 0)
-        slots[192:256] = slot.pack(SCHEMA["copy"].number + 1, 3, 1, 2, 3, 4, 5, 6, 999)
+        calls = [InFlight(2, SCHEMA["pair"], (11, 12)), InFlight(4, SCHEMA["copy"], (1, 2, 3, 4))]
+        slots[64:128], slots[192:256] = (call.pack() for call in calls)
         (stream,) = Bundle.open(recording.path).processes
-        assert [(call.thread, call.function.name, call.args, call.time) for call in stream.inflight()] == [
-            (1, "pair", (11, 12), None),
-            (3, "copy", (1, 2, 3, 4), 999),
-        ]
-        slots[0:4] = struct.pack("<I", 5000)
-        with pytest.raises(DamagedTrace, match="inflight"):
+        assert stream.inflight() == calls
+
+    @pytest.mark.parametrize("offset", [0, 3, 64, 68, 72, 111, 127, 128])
+    def test_an_altered_byte_of_what_was_in_flight_is_noticed(self, tmp_path: Path, offset: int) -> None:
+        recording = Recording(tmp_path / "a.cann")
+        recording.folder.inflight[64:128] = InFlight(2, SCHEMA["pair"], (11, 12)).pack()
+        recording.folder.inflight[offset] = recording.folder.inflight[offset] ^ 0x10
+        (stream,) = Bundle.open(recording.path).processes
+        undamaged = [] if 64 <= offset < 128 else [InFlight(2, SCHEMA["pair"], (11, 12))]
+        assert stream.inflight() == undamaged  # the process runs: it may be changing the slot
+        recording.die()
+        (stream,) = Bundle.open(recording.path).processes
+        with pytest.raises(DamagedTrace) as damage:
             stream.inflight()
+        assert (damage.value.path, damage.value.offset) == ("p0001/inflight", offset // 64 * 64)
+
+    def test_a_slot_of_another_thread_is_damage(self, tmp_path: Path) -> None:
+        recording = Recording(tmp_path / "a.cann")
+        recording.folder.inflight[0:64] = InFlight(2, SCHEMA["pair"], (11, 12)).pack()
+        recording.die()
+        with pytest.raises(DamagedTrace, match="inflight"):
+            Bundle.open(recording.path).processes[0].inflight()
 
     def test_alive_and_finished(self, tmp_path: Path) -> None:
         recording = Recording(tmp_path / "a.cann")

@@ -144,12 +144,12 @@ def test_a_missing_window_is_damage_where_it_is_missing(tmp_path: Path) -> None:
     (path / "p0001" / "000002.chunk").unlink()
     (stream,) = Bundle.open(path).processes
     found = []
-    with pytest.raises(DamagedTrace, match=r"p0001/000002.journal.*is missing"):
+    with pytest.raises(DamagedTrace, match=r"p0001/000002.chunk is missing"):
         for record in stream.records():
             found.append(record)
     assert found == whole[: len(found)] != []
     tolerant = list(stream.records(tolerant=True))
-    assert [problem.path for problem in stream.problems] == ["p0001/000002.journal"]
+    assert [problem.path for problem in stream.problems] == ["p0001/000002.chunk"]
     assert tolerant[: len(found)] == found
     assert count >= 3
     assert tolerant[-1] == whole[-1]

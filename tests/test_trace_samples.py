@@ -36,7 +36,7 @@ def test_the_rest_of_the_sample_of_version_0() -> None:
     assert (sealed.alive, unsealed.alive) == (False, False)
     assert (sealed.counts().calls, sealed.counts().failures) == (246, 42)
     assert sealed.counts()[:4] == unsealed.counts()[:4]
-    assert [(call.thread, call.function.name, call.args) for call in unsealed.inflight()] == [(0, "pair", (5, 6))]
+    assert [(call.thread, call.function.name, call.args) for call in unsealed.inflight()] == [(1, "pair", (5, 6))]
     assert sorted(sealed.payload_sizes().values()) == [100, 200, 300]
     assert all(bundle.payload(digest) for stream in bundle.processes for digest in stream.payload_sizes())
     assert unsealed.header["parent"] == 1

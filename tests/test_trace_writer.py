@@ -16,6 +16,7 @@ from cannery.recorder import format, window
 from cannery.recorder.addresses import AddressBook
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import Wire
+from cannery.recorder.create import create_bundle
 from cannery.recorder.packing import pack
 from cannery.recorder.records import (
     Call,
@@ -37,7 +38,7 @@ from cannery.runtime.handles import handle_of
 from cannery.runtime.invoke import Invoke as Request
 
 from .test_trace_codec import calls
-from .trace_tools import BASE, SCHEMA, SPAN, Recording, read
+from .trace_tools import BASE, SCHEMA, SESSION, SPAN, Recording, read
 from .trace_tools import window as window_of
 
 
@@ -275,6 +276,36 @@ class TestTrouble:
         assert recording.stops == ["No space left on device"]
         recording.die()
         assert list(Bundle.open(recording.path).processes[0].records()) == []
+
+    def test_room_for_a_page_is_room_to_say_that_there_was_none(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        reason = "no room: " + "x" * 300
+        allocate = os.posix_fallocate
+
+        def small(descriptor: int, offset: int, size: int) -> None:
+            if size > format.PAGE:
+                raise OSError(28, reason)
+            allocate(descriptor, offset, size)
+
+        monkeypatch.setattr(os, "posix_fallocate", small)
+        recording = Recording(tmp_path / "a.cann")
+        recording.call("use", (0,))
+        assert (recording.folder.inflight, recording.stops) == (None, [reason])
+        recording.die()
+        (stream,) = Bundle.open(recording.path).processes
+        assert list(stream.records()) == [Note("stopped", reason[: format.MAX_REASON])]
+        assert stream.counts().stopped == reason[: format.MAX_REASON]
+
+    def test_a_folder_without_room_for_anything_is_given_back(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "a.cann"
+        os.close(create_bundle(str(path), SESSION, SCHEMA.pack()))
+        monkeypatch.setattr("cannery.recorder.claim.replace_file", _raise(OSError(28, os.strerror(28))))
+        with pytest.raises(OSError, match="No space"):
+            Recording(path)
+        assert sorted(file.name for file in path.iterdir()) == ["bundle", "schema"]
 
     def test_a_folder_that_was_deleted_ends_the_recording(self, tmp_path: Path) -> None:
         recording = Recording(tmp_path / "a.cann", window_size=4096)

@@ -34,6 +34,7 @@ from cannery.recorder.schema import LIST, FunctionForm, ParamForm, Schema
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.recorder.stream import Head, layouts_of, read_head, read_window
 from cannery.recorder.writer import StreamWriter
+from cannery.runtime.invoke import SIGNATURES
 
 settings.register_profile("trace", deadline=None)  # the machine may be busy
 settings.load_profile("trace")
@@ -115,7 +116,7 @@ effects = st.lists(
     ),
     max_size=3,
 ).map(tuple)
-signatures = st.sampled_from(["void(ptr)", "u32(i32,ptr)", "ptr(ptr,size)", "i32(i32,i32,u32,ptr)"])
+signatures = st.sampled_from(sorted(SIGNATURES))
 threads = st.integers(0, 5000)
 functions = st.sampled_from(SCHEMA.functions)
 notes = st.recursive(

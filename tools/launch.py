@@ -7,9 +7,10 @@ the whole group, so the launcher ignores it and lets the program decide; signals
 import contextlib
 import errno
 import os
+import re
 import select
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -21,6 +22,10 @@ _KEYBOARD: Final = (signal.SIGINT, signal.SIGQUIT)
 _PYTHON_IGNORES: Final = (signal.SIGPIPE, signal.SIGXFSZ)  # set by our interpreter, not by whoever started us
 _ADDR_NO_RANDOMIZE: Final = 0x0040000  # personality(2)
 _TICK_MS: Final = 200
+_INTERPRETERS: Final = {  # names of programs that run a script, and their options that have a value of their own
+    r"(python|pypy)[0-9.]*": ("-W", "-X", "--check-hash-based-pycs"),
+    r"(ba|da|z|k)?sh": ("-o", "-O", "+O"),
+}
 
 
 def find_program(name: str, environment: Mapping[str, str]) -> Path:
@@ -43,6 +48,24 @@ def find_program(name: str, environment: Mapping[str, str]) -> Path:
         raise Failure(f"{name}: {what}", NOT_EXECUTABLE)
     where = "" if "/" in name else " on PATH"
     raise Failure(f"{name}: no such program{where}", NOT_FOUND)
+
+
+def script_name(words: Sequence[str]) -> str:
+    """What people call the program of a command line: of an interpreter, the script or module that it runs."""
+    program = Path(words[0]).name
+    options = next((takes for name, takes in _INTERPRETERS.items() if re.fullmatch(name, program)), None)
+    rest = list(words[1:])
+    while options is not None and rest:
+        word = rest.pop(0)
+        if word == "-m" and rest:
+            return rest[0].removesuffix(".__main__").rpartition(".")[2] or program
+        if word in ("-c", "-", "--"):
+            break
+        if word in options:
+            del rest[:1]
+        elif not word.startswith(("-", "+")):
+            return Path(word).stem or program
+    return program
 
 
 def fix_addresses() -> bool:

@@ -7,6 +7,8 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036  # before anything is imported that an older Python cannot read
     sys.exit(f"cannery: needs Python 3.11 or newer; this is {sys.version.split()[0]} at {sys.executable}")
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final
 
@@ -30,8 +32,44 @@ VERBS: Final = {
 }
 
 
+# `cannery` alone prints the help; before click 8.2 that was no error
+_HELP: Final = getattr(click.exceptions, "NoArgsIsHelpError", ())
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Wrong usage is one line, where click prints four."""
+    try:
+        yield
+    except _HELP:
+        raise
+    except click.UsageError as error:
+        raise Failure(_usage(error)) from None
+
+
+def _usage(error: click.UsageError) -> str:
+    """What is wrong with the options, and where they are explained."""
+    text = " ".join(error.format_message().split()).rstrip(".")
+    if isinstance(error, click.NoSuchOption):
+        near = suggestion(error.option_name.lstrip("-"), [name.lstrip("-") for name in error.possibilities or ()])
+        near = near.replace("'", "'--", 1)
+        text = f"there is no option {error.option_name}{near}"
+    verb = f" {error.ctx.info_name}" if error.ctx is not None and error.ctx.parent is not None else ""
+    return f"{text[:1].lower()}{text[1:]}; see 'cannery{verb} --help'"
+
+
 class _Verbs(click.Group):
     """A group that imports a verb when it is called, and lists the verbs without importing them."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the options of the command itself."""
+        with _one_line():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Read the options of a verb, and run it."""
+        with _one_line():
+            return super().invoke(ctx)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command. Output that cannot be written is one line and status 2; a closed pipe is none of ours."""

@@ -1,6 +1,6 @@
 """Options that several verbs share, each also an environment variable ``CANNERY_<NAME>``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -10,12 +10,14 @@ from cannery.tools.errors import suggestion
 F = TypeVar("F", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
+    from cannery.runtime.models.load import Models
 
     class Word(click.ParamType[str]): ...
 
     class Number(click.ParamType[int]): ...
 else:  # generic only since click 8.4
     Word = Number = click.ParamType
+
 
 class OneOf(Word):
     """One of a few words, any case; a misspelt one gets the nearest suggested."""
@@ -34,6 +36,24 @@ class OneOf(Word):
                 return word
         near = suggestion(str(value), [*self.words])
         return self.fail(f"'{value}' is none of {', '.join(self.words)}{near}", param, ctx)
+
+
+class Whole(Number):
+    """A whole number from ``least`` to ``most``, or without an upper limit."""
+
+    name = "number"
+
+    def __init__(self, least: int = 0, most: int | None = None) -> None:
+        self.least, self.most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value)
+        if text.isascii() and text.isdigit() and len(text) < 19:
+            number = int(text)
+            if number >= self.least and (self.most is None or number <= self.most):
+                return number
+        end = "" if self.most is None else f" to {self.most}"
+        return self.fail(f"'{text}' is no whole number from {self.least}{end or ' on'}", param, ctx)
 
 
 class Size(Number):
@@ -94,6 +114,11 @@ class Behaviour(Word):
         return str(value)
 
 
+process: Final = click.option(
+    "--process", type=Whole(1), metavar="N", help="Only this process of the trace (see 'cannery info')."
+)
+"""Which of a trace's processes a verb is about."""
+
 _PRODUCT: Final = click.option(
     "--product",
     type=Product(),
@@ -118,6 +143,11 @@ _BEHAVIOUR: Final = click.option(
 )
 
 
+def kernels(text: str) -> Callable[[F], F]:
+    """Files of kernel models."""
+    return click.option("--kernels", multiple=True, type=click.Path(), metavar="FILE", help=text)
+
+
 def what_if(command: F) -> F:
     """The settings that a replay may change."""
     for option in (_BEHAVIOUR, _SCHEDULE, _PRODUCT):
@@ -133,10 +163,12 @@ def settings(command: F) -> F:
         click.option("--virtualised", type=OneOf("0", "1"), envvar="CANNERY_VIRTUALISED",
                      help="1: the devices are instances of virtualised ones, which refuse what only whole devices can."
                      " [default: 0]"),
+        click.option("--strict", is_flag=True, default=None, envvar="CANNERY_STRICT",
+                     help="Refuse to launch kernels that have no model, instead of doing nothing for them."),
         click.option("--clock", type=OneOf("real", "virtual"), envvar="CANNERY_CLOCK",
                      help="Let time pass, or advance it by a fixed amount per call so that two runs of a"
                      " single-threaded program give equal traces. [default: real]"),
-        click.option("--devices", type=click.IntRange(0, 64), envvar="CANNERY_DEVICES", metavar="N",
+        click.option("--devices", type=Whole(0, 64), envvar="CANNERY_DEVICES", metavar="N",
                      help="Number of devices. [default: 8]"),
     ):  # fmt: skip
         command = option(command)
@@ -145,4 +177,20 @@ def settings(command: F) -> F:
 
 def variables(options: Mapping[str, Any]) -> dict[str, str]:
     """The ``CANNERY_*`` variables that say the same as ``options`` (parameter name -> value, None when not given)."""
-    return {f"CANNERY_{name.upper()}": str(value) for name, value in options.items() if value is not None}
+    return {
+        f"CANNERY_{name.upper()}": str(int(value) if isinstance(value, bool) else value)
+        for name, value in options.items()
+        if value is not None
+    }
+
+
+def load_models(files: Sequence[str], installed: bool) -> "Models":
+    """The kernel models in files, and with ``installed`` those that packages bring. Raises Failure."""
+    from cannery.runtime.models.declare import ModelError
+    from cannery.runtime.models.load import load
+    from cannery.tools.errors import Failure
+
+    try:
+        return load(files, installed)
+    except ModelError as error:
+        raise Failure(f"--kernels: {error}" if files else str(error)) from None

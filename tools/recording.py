@@ -80,17 +80,20 @@ class Recording:
             open_streams = len(sealer.finish().open_streams)
             with Bundle.open(self.path) as bundle:
                 counts = [stream.counts() for stream in bundle.processes]
+                unborn = len(bundle.problems)
         except (TraceError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             return f"the trace {self.shown} could not be finished: {reason}; 'cannery info' says what can be read"
+        if not counts and unborn:
+            return f"the program ended in its first runtime call, before a record; the trace {self.shown} is empty"
         if not counts:
-            return f"no runtime call was made; the trace {self.shown} is empty"
+            return f"no runtime call was recorded; the trace {self.shown} is empty"
         calls = sum(each.calls for each in counts)
         threads = sum(len(each.threads) for each in counts)
         parts = [traces.count(calls, "call"), traces.count(threads, "thread")]
         if len(counts) > 1:
             parts.append(f"{len(counts)} processes")
-        parts.append(traces.size(sum(each.size for each in counts)))
+        parts.append(traces.size(traces.stored(self.path)))
         if open_streams:
             parts.append(f"{open_streams} still running")
         return f"{', '.join(parts)}, trace {self.shown}"

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -38,6 +39,17 @@ def opened(path: str) -> "Iterator[Bundle]":
         raise click.exceptions.Exit(0) from None
 
 
+def report(bundle: "Bundle", path: str, *more: object) -> bool:
+    """Say on standard error what is wrong with a trace beside its records, and ``more`` that was found. Whether any of
+    it is damage: the status is then 2, whatever could be read."""
+    from cannery.recorder.format import DamagedTrace
+
+    problems = [*bundle.problems, *bundle.damage_beside(), *more]
+    for text in dict.fromkeys(str(problem) for problem in problems):
+        click.echo(f"cannery: {path}: {text}", err=True)
+    return any(isinstance(problem, DamagedTrace) for problem in problems)
+
+
 def processes(bundle: "Bundle", only: int | None) -> "list[ProcessStream]":
     """All processes of a bundle, or the one with that ordinal.
 
@@ -51,13 +63,24 @@ def processes(bundle: "Bundle", only: int | None) -> "list[ProcessStream]":
             known = ", ".join(str(stream.ordinal) for stream in bundle.processes) or "none"
             raise Failure(f"{bundle.path}: there is no process {only}; it has {known}") from None
     if not bundle.processes:
-        raise Failure(f"{bundle.path}: no runtime call was recorded")
+        why = next(map(str, bundle.damage_beside()), "no runtime call was recorded")
+        raise Failure(f"{bundle.path}: {why}")
     return bundle.processes
 
 
-def count(number: int, noun: str) -> str:
-    """``1 call``, ``12,345 calls``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def calls(stream: "ProcessStream") -> int | None:
+    """How many calls a process made, where that is known without reading them all."""
+    from cannery.recorder.format import DamagedTrace
+
+    try:
+        return stream.counts().calls if stream.finished else None
+    except DamagedTrace:
+        return None
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 call``, ``12,345 calls``. ``plural`` where an s does not make one."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def size(number: float) -> str:
@@ -67,6 +90,11 @@ def size(number: float) -> str:
             return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
         number /= 1000
     raise AssertionError
+
+
+def stored(path: str | Path) -> int:
+    """How many bytes the files of a bundle have."""
+    return sum(each.lstat().st_size for each in Path(path).rglob("*") if each.is_file())
 
 
 def print_json(value: Any) -> None:

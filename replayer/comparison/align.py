@@ -188,37 +188,33 @@ def _reader(keys: Sequence[int], start: int) -> Callable[[int], int | None]:
 def _fewest_edits(a: Sequence[int], b: Sequence[int], limit: int) -> list[Block] | None:
     """Myers' algorithm; None when more than ``limit`` edits are needed."""
     n, m = len(a), len(b)
-    furthest = {1: 0}  # diagonal -> how far along ``a`` that many edits lead
-    passed: list[dict[int, int]] = []
+    middle = limit + 1  # where the diagonal 0 stands
+    furthest = [-1] * (2 * middle + 1)  # by diagonal: how far along `a` so many edits lead; -1: nowhere
+    furthest[middle + 1] = 0
+    passed: list[list[int]] = []
     for edits in range(limit + 1):
-        passed.append(furthest.copy())
+        passed.append(furthest[middle - edits - 1 : middle + edits + 2])
         for k in range(-edits + 2 * max(0, edits - m), edits - 2 * max(0, edits - n) + 1, 2):
-            x = _step(furthest, k, edits)
+            below, above = furthest[middle + k - 1], furthest[middle + k + 1]
+            x = above if below < above else below + 1  # down from the diagonal above, or right from the one below
             y = x - k
             while x < n and y < m and a[x] == b[y]:
                 x += 1
                 y += 1
-            furthest[k] = x
+            furthest[middle + k] = x
             if x == n and y == m:
                 return _way_back(passed, n, m)
     return None
 
 
-def _step(furthest: dict[int, int], k: int, edits: int) -> int:
-    """Where one more edit leads on diagonal ``k``: down from the one above, or right from the one below."""
-    if k == -edits or (k != edits and furthest.get(k - 1, -1) < furthest.get(k + 1, -1)):
-        return furthest[k + 1]
-    return furthest[k - 1] + 1
-
-
-def _way_back(passed: list[dict[int, int]], x: int, y: int) -> list[Block]:
+def _way_back(passed: Sequence[Sequence[int]], x: int, y: int) -> list[Block]:
+    """The blocks on the way to the end. ``passed``: for each number of edits, what led there."""
     blocks: list[Block] = []
     for edits in range(len(passed) - 1, -1, -1):
-        furthest = passed[edits]
         k = x - y
-        start_x = _step(furthest, k, edits)
-        if x > start_x:
-            blocks.append(Block(start_x, start_x - k, x - start_x))
-        down = k == -edits or (k != edits and furthest.get(k - 1, -1) < furthest.get(k + 1, -1))
-        x, y = (start_x, start_x - k - 1) if down else (start_x - 1, start_x - k)
+        below, above = passed[edits][k + edits], passed[edits][k + edits + 2]
+        start = above if below < above else below + 1
+        if x > start:
+            blocks.append(Block(start, start - k, x - start))
+        x, y = (start, start - k - 1) if below < above else (start - 1, start - k)
     return blocks[::-1]

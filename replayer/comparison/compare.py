@@ -10,16 +10,18 @@ from typing import Any, Final
 from cannery.recorder.records import Call
 from cannery.recorder.schema import Schema
 from cannery.replayer.comparison.findings import (
+    ARGUMENT,
     CHANGED,
     INSERTED,
     MISSING,
     ORDER,
+    OUTPUT,
     PAYLOAD,
     REPLACED,
+    RESULT,
     Facet,
     Finding,
     Findings,
-    Object,
 )
 from cannery.replayer.comparison.identities import Identities
 from cannery.replayer.comparison.lanes import Lane, Lanes
@@ -27,21 +29,21 @@ from cannery.replayer.comparison.objects import A, B
 from cannery.replayer.comparison.order import Accessed, Order
 from cannery.replayer.comparison.payloads import Payloads, Unequal
 from cannery.replayer.comparison.plan import Planner
-from cannery.replayer.comparison.shapes import HANDLE, Shape, Shapes, Value, is_host, is_placed
+from cannery.replayer.comparison.shapes import EXACT, HANDLE, Shape, Shapes, Value, is_host, is_placed
 from cannery.replayer.comparison.side import Side
 from cannery.replayer.comparison.spool import IN_FLIGHT, Placed
-from cannery.replayer.comparison.text import ValuePrinter
 
-RETURNS: Final = "return value"
 _REMEMBERED: Final = 16384  # pairs of calls that were found equal
 _TOLD: Final = 8192  # calls between two reports of progress
+_RECENT: Final = 256  # calls since the last changed one
 _EVERYWHERE: Final = 1 << 62
 
 Progress = Callable[[int], None]
 
 
 class Comparison:
-    """``threads`` pairs the threads. ``progress`` is told how many calls of the first trace were read."""
+    """``threads`` pairs the threads. ``whole`` says which traces go to their process's end, as far as threads without
+    counterpart are concerned. ``progress`` is told how many calls of the first trace were read."""
 
     def __init__(
         self,
@@ -49,6 +51,7 @@ class Comparison:
         shapes: Shapes,
         sides: tuple[Side, Side],
         threads: Sequence[tuple[int | None, int | None]],
+        whole: tuple[bool, bool],
         payloads: Payloads | None,
         findings: Findings,
         progress: Progress | None = None,
@@ -57,9 +60,9 @@ class Comparison:
         self.identities = Identities(self.findings.moved)
         self.aligned = 0
         self.payloads = payloads
-        self.printers = ValuePrinter(schemas[A]), ValuePrinter(schemas[B])
         self.shapes = shapes
         self._sides = sides
+        self._whole = whole
         self._progress = progress
         self._lanes = Lanes(threads, (sides[A].items(), sides[B].items()), self._inserted)
         self._planner = Planner(
@@ -127,13 +130,22 @@ class Comparison:
                 continue
             if call.function == twin.function:
                 differing = self._differing(shape, call, twin)
-                if not differing:
+                if not differing or self._in_step(lane, place):
                     self._aligned(lane, shape, item, other, differing)
                     continue
             lanes.put_back(A, lane, item)
             lanes.put_back(B, lane, other)
             self._planner.plan(lane)
         self._finish()
+
+    def _in_step(self, lane: Lane, place: int) -> bool:
+        """Whether the lane has had changed calls in a row until just now, so that this will be another. Another look
+        ahead for each of them would cost more than all the rest."""
+        if not lane.in_step or place - lane.changed > _RECENT:
+            return False
+        lane.in_step -= 1
+        lane.changed = place
+        return True
 
     def _follow_plan(self, lane: Lane, item: Placed) -> None:
         plan = lane.plan
@@ -191,7 +203,11 @@ class Comparison:
     def _aligned(self, lane: Lane, shape: Shape, item: Placed, other: Placed, differing: list[Value]) -> None:
         """Two calls stand for each other. What of their arguments matched was just noted by the identities."""
         a, b = item[1], other[1]
-        facets = [self._argument(shape, value, a, b) for value in differing]
+        if differing:
+            lane.changed = item[0]
+        facets = [
+            Facet(f"argument {value.name}", a.ins[value.at], b.ins[value.at], ARGUMENT, value.at) for value in differing
+        ]
         timed = self._results(shape, a, b, facets)
         self.identities.settle()
         self._both(lane, shape, a, b)
@@ -199,7 +215,7 @@ class Comparison:
         if facets:
             finding = self._new(CHANGED, lane, (a, b))
             finding.facets = facets
-            self._report(finding)
+            self._report(finding, alike=len(facets) == len(differing) and all(v.manner == EXACT for v in differing))
         elif not timed and not shape.creates and a.ret is not IN_FLIGHT:
             self._remember(a, b)
         if self.payloads is not None:  # after the arguments: other bytes may follow from them
@@ -226,21 +242,17 @@ class Comparison:
             self._equal.clear()
         self._equal[b[3:7]] = a[3:7]
 
-    def _argument(self, shape: Shape, value: Value, a: Call, b: Call) -> Facet:
-        shown = (self.printers[side].argument(shape.name, value.at, call.ins[value.at])
-                 for side, call in ((A, a), (B, b)))  # fmt: skip
-        return Facet(f"argument {value.name}", *shown)
-
     def _results(self, shape: Shape, a: Call, b: Call, facets: list[Facet]) -> bool:
         """Add what differs in the results; whether something differs that depends on time."""
         if a.supported != b.supported:
-            facets.append(Facet("support", *("implemented" if c.supported else "not implemented" for c in (a, b))))
+            mine, theirs = ("implemented" if call.supported else "not implemented" for call in (a, b))
+            facets.append(Facet("support", mine, theirs))
         if a.ret is IN_FLIGHT or b.ret is IN_FLIGHT:
             if a.ret is not b.ret:
-                facets.append(Facet("end", *(self._end(side, call) for side, call in ((A, a), (B, b)))))
+                facets.append(Facet("end", a.ret, b.ret, RESULT))
             return False
         if not self.identities.match(shape.result, a.ret, b.ret):
-            facets.append(Facet(RETURNS, *(self._end(side, call) for side, call in ((A, a), (B, b)))))
+            facets.append(Facet(RESULT, a.ret, b.ret, RESULT))
         timed = False
         for value in shape.outs:
             mine, theirs = a.outs[value.at], b.outs[value.at]
@@ -248,18 +260,13 @@ class Comparison:
                 continue  # objects that both calls made are each other's counterparts
             if (mine is None and theirs is None) or self.identities.match(value, mine, theirs):
                 continue
-            shown = (self.printers[side].output(shape.name, value.at, out)[1] for side, out in
-                     ((A, mine), (B, theirs)))  # fmt: skip
-            facet = Facet(f"output {value.name}", *shown)
+            facet = Facet(f"output {value.name}", mine, theirs, OUTPUT, value.at)
             if value.timed:
                 timed = True
                 self.findings.differs_in_time(a, b, facet)
             else:
                 facets.append(facet)
         return timed
-
-    def _end(self, side: int, call: Call) -> str:
-        return "had not returned" if call.ret is IN_FLIGHT else self.printers[side].result(call.function, call.ret)
 
     # Calls without counterpart
 
@@ -278,7 +285,7 @@ class Comparison:
             self.identities.released(shape, *((call, None) if side == A else (None, call)))
         if self.payloads is not None:
             self.payloads.alone(side, call)
-        if not lane.plan and lane.paired and self._sides[1 - side].incomplete is not None:
+        if not lane.plan and self._unknown(1 - side, lane):
             lane.uncompared += 1
             return
         objects = self.identities.objects(side, shape, call)
@@ -294,6 +301,10 @@ class Comparison:
             self.findings.extend(finding, side, call, objects)
         if shape.creates:
             self.findings.created(finding, side, call)
+
+    def _unknown(self, side: int, lane: Lane) -> bool:
+        """Whether what that side has no more of may lie beyond the end of its trace."""
+        return self._sides[side].incomplete is not None if lane.paired else not self._whole[side]
 
     # Between calls
 
@@ -336,7 +347,8 @@ class Comparison:
         finding = Finding(ORDER, (earlier.place, 0), _threads(calls))  # before what differs in the earlier call
         for pair in (earlier.calls, calls):
             self._fill(finding, pair)
-        finding.facets = [Facet("order", *(_order(side, earlier.calls, calls) for side in (A, B)))]
+        mine, theirs = (_order(side, earlier.calls, calls) for side in (A, B))
+        finding.facets = [Facet("order", mine, theirs)]
         self._report(finding)
 
     # Findings
@@ -354,14 +366,17 @@ class Comparison:
             if call is not None:
                 finding.add(side, call)
 
-    def _report(self, finding: Finding) -> None:
-        objects: list[Object] = []
-        for side in (A, B):
-            for call in finding.calls[side]:
-                found = self.identities.objects(side, self.shapes[call.function], call)
-                finding.objects[side].extend(found)
-                objects += found
-        self.findings.add(finding, objects)
+    def _report(self, finding: Finding, alike: bool = False) -> None:
+        """``alike``: the calls of both sides name the same objects, so that those of one side tell the group."""
+        for side in (A,) if alike else (A, B):
+            self._name_objects(side, finding)
+        cause = self.findings.add(finding, finding.objects[A] + finding.objects[B])
+        if cause and alike:
+            self._name_objects(B, finding)
+
+    def _name_objects(self, side: int, finding: Finding) -> None:
+        for call in finding.calls[side]:
+            finding.objects[side].extend(self.identities.objects(side, self.shapes[call.function], call))
 
 
 def _count_down(lane: Lane) -> None:

@@ -28,12 +28,23 @@ Object = tuple[Any, str, Birth | None]
 """A key, a name, and the call that made it."""
 
 
+# Which part of a call a value is
+ARGUMENT: Final = "argument"
+OUTPUT: Final = "output"
+RESULT: Final = "return value"
+TEXT: Final = ""
+
+
 class Facet(NamedTuple):
-    """One value that differs. ``what`` names it: ``argument count``, ``return value``, ``output free``."""
+    """One value that differs. ``what`` names it: ``argument count``, ``return value``, ``output free``. ``part`` and
+    ``at`` say which value of the call it is: it is written out only when it is shown, since few of many are. With the
+    part TEXT, ``a`` and ``b`` are what to show."""
 
     what: str
-    a: str
-    b: str
+    a: Any
+    b: Any
+    part: str = TEXT
+    at: int = 0
 
 
 class Finding:

@@ -17,11 +17,13 @@ class Lane:
     """A thread of the first trace and its counterpart; one of them may be missing.
 
     ``plan`` says how the calls that were read ahead are aligned: pairs of operation (``=``, ``-``, ``+``) and count.
+    ``in_step`` is how many more calls of the same functions are taken for changed ones without a plan;
+    ``changed`` is the place of the last changed one.
     ``run`` is the finding that the next call without counterpart belongs to. ``selected`` is the device or context
     that the thread chose last.
     """
 
-    __slots__ = ("before", "index", "plan", "run", "selected", "spools", "threads", "uncompared")
+    __slots__ = ("before", "changed", "in_step", "index", "plan", "run", "selected", "spools", "threads", "uncompared")
 
     def __init__(self, index: int, threads: tuple[int | None, int | None], store: Store) -> None:
         self.index = index
@@ -29,6 +31,8 @@ class Lane:
         self.spools = Spool(store), Spool(store)
         self.plan: deque[list[Any]] = deque()
         self.before: deque[tuple[Call, Call]] = deque(maxlen=CONTEXT)
+        self.in_step = 0
+        self.changed = 0
         self.run: Finding | None = None
         self.selected: Any = None
         self.uncompared = 0  # calls beyond the end of a trace that is not complete

@@ -19,8 +19,10 @@ AHEAD: Final = 1 << 18
 reported as replaced calls."""
 
 IN_STEP: Final = 2048
-"""Where no two calls agree, but that many in a row are calls of the same functions, they are changed calls."""
+"""Where calls do not agree for long, but that many in a row are calls of the same functions, they are changed calls.
+So are the next, as long as their functions agree and not many are equal."""
 
+_TRUSTED: Final = 16384  # changed calls without another look ahead
 _WEAK: Final = 1024  # calls that the weak search looks at: a use of the objects is seldom far
 
 Keys = tuple["Ahead", "Ahead"]
@@ -78,6 +80,7 @@ class Planner:
 
     def plan(self, lane: Lane) -> None:
         """Align the calls ahead, up to where they have agreed for a while. Both sides have at least one call."""
+        lane.in_step = 0
         keys = self._keys(lane, weak=False)
         grams = _grams(keys)
         meeting = _search(keys, grams, AHEAD)
@@ -92,6 +95,7 @@ class Planner:
             count = min(*(len(ahead.functions) for ahead in keys))
             if _in_step(keys, count):
                 _add(lane, "=", count)
+                lane.in_step = _TRUSTED
                 return
             meeting = Meeting(*(min(len(ahead.functions), AHEAD) for ahead in keys))
         self._make(lane, meeting, keys, grams)

@@ -1,9 +1,9 @@
 """Compares two recorded processes: from their files to what was found."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import zip_longest
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from cannery.recorder.codec import WireError
 from cannery.recorder.format import TraceError
@@ -29,6 +29,8 @@ class Stream(Protocol):
 
     @property
     def schema(self) -> Schema: ...
+    @property
+    def header(self) -> Mapping[str, Any]: ...
     @property
     def finished(self) -> bool: ...
     @property
@@ -77,9 +79,9 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
     same = _same_windows(streams)
     if same is None:
         counts = streams[A].counts()
-        threads: list[tuple[int | None, int | None]] = [(thread, thread) for thread in counts.threads]
+        same_threads: list[tuple[int | None, int | None]] = [(thread, thread) for thread in counts.threads]
         calls = counts.calls
-        return Compared((calls, calls), calls, 0, 0, _unfinished(streams), threads, Findings(), writer)
+        return Compared((calls, calls), calls, 0, 0, _unfinished(streams), same_threads, Findings(), writer)
     shapes, layouts = shapes_of(*schemas), _layouts(*schemas)
     deliveries = Deliveries(shapes), Deliveries(shapes)
     payloads = Payloads(deliveries) if options.payloads else None
@@ -90,15 +92,18 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
             deliveries[side] if options.payloads else None,
             layouts if side == B else None,
             options.wanted,
+            devices=_devices(stream),
         )
         for side, stream in enumerate(streams)
     )
     first, second = sides
+    threads, whole = _threads(streams, shapes, layouts, options)
     comparison = Comparison(
         schemas,
         shapes,
         (first, second),
-        _threads(streams, shapes, layouts, options),
+        threads,
+        whole,
         payloads,
         Findings(options.fold),
         options.progress,
@@ -134,6 +139,10 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
     )
 
 
+def _devices(stream: Stream) -> tuple[int, int]:
+    return stream.header["device_base"], stream.header["device_span"]
+
+
 def _same_windows(streams: tuple[Stream, Stream]) -> int | None:
     """How many windows from the first on have equal bytes, and so equal records; None when that is all."""
     if streams[A].schema.functions != streams[B].schema.functions:
@@ -160,13 +169,16 @@ def _layouts(schema: Schema, other: Schema) -> dict[str, Relayout]:
     return found
 
 
-def profiles(stream: Stream, shapes: Shapes, layouts: dict[str, Relayout], options: Options) -> dict[int, Profile]:
-    """What each thread of a process does."""
+def profiles(
+    stream: Stream, shapes: Shapes, layouts: dict[str, Relayout], options: Options
+) -> tuple[dict[int, Profile], bool]:
+    """What each thread of a process does, and whether the trace goes to the process's end."""
     profiler = Profiler(shapes)
     deliveries = Deliveries(shapes, profiler.payload) if options.payloads else None
-    for _, call in Side(stream.records_of(1), shapes, deliveries, layouts, options.wanted).items():
+    side = Side(stream.records_of(1), shapes, deliveries, layouts, options.wanted, devices=_devices(stream))
+    for _, call in side.items():
         profiler.call(call)
-    return profiler.profiles
+    return profiler.profiles, side.incomplete is None
 
 
 def _threads(
@@ -174,14 +186,16 @@ def _threads(
     shapes: Shapes,
     layouts: dict[str, Relayout],
     options: Options,
-) -> list[tuple[int | None, int | None]]:
+) -> tuple[list[tuple[int | None, int | None]], tuple[bool, bool]]:
+    """The pairs of threads, and which traces go to their process's end; one of a single thread need not be asked."""
     with suppress(TraceError):
         if all(stream.finished for stream in streams):
             first, second = (stream.counts().threads for stream in streams)
             if len(first) == 1 and len(second) == 1:
-                return [(first[0], second[0])]
-    first_profiles = profiles(streams[A], shapes, {}, options)
-    return pair(first_profiles, profiles(streams[B], shapes, layouts, options))
+                return [(first[0], second[0])], (True, True)
+    mine, mine_whole = profiles(streams[A], shapes, {}, options)
+    theirs, theirs_whole = profiles(streams[B], shapes, layouts, options)
+    return pair(mine, theirs), (mine_whole, theirs_whole)
 
 
 def _unfinished(streams: tuple[Stream, Stream]) -> tuple[str | None, str | None]:

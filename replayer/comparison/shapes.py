@@ -34,6 +34,13 @@ IGNORED_TEXTS: Final = {"aclAppLog": frozenset({"func", "file", "line", "fmt", "
                         "aclAppLogWithArgs": frozenset({"func", "file", "line", "fmt", "args"})}  # fmt: skip
 """Texts that the program writes to the log: they name times and processes, and nothing follows from them."""
 
+ARGUMENT_BLOCKS: Final = {
+    "aclrtLaunchKernelWithHostArgs": frozenset({"hostArgs"}),
+    "aclrtKernelArgsAppend": frozenset({"param"}),
+    "aclrtKernelArgsParaUpdate": frozenset({"param"}),
+}
+"""Bytes that are arguments of a kernel: words that lie in the range of device memory are taken for addresses."""
+
 MESSAGES: Final = frozenset({"aclGetRecentErrMsg"})
 
 TIMED: Final = {
@@ -200,7 +207,8 @@ def copy_of(form: FunctionForm) -> Copy | None:
 
 
 def _value(function: str, index: int, param: ParamForm, form: str, known: bool) -> Value:
-    many = form.startswith(LIST)
+    words = form == "bytes" and param.name in ARGUMENT_BLOCKS.get(function, ())
+    many = form.startswith(LIST) or words
     manner = _manner(function, param, form.removeprefix(LIST)) if known else IGNORED
     kind = param.kind or param.ctype.replace("const ", "").rstrip("* ")
     return Value(index, param.name, manner, many, kind, param.name in TIMED.get(function, ()))
@@ -211,6 +219,8 @@ def _manner(function: str, param: ParamForm, form: str) -> str:
         return IGNORED
     if param.name in KEY_PARAMS and form == "bytes":
         return KEY
+    if form == "bytes" and param.name in ARGUMENT_BLOCKS.get(function, ()):
+        return ADDRESS
     return {"handle": HANDLE, "address": ADDRESS, "token": TOKEN, "raw": RAW}.get(form, EXACT)
 
 

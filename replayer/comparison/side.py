@@ -15,13 +15,15 @@ Wanted = Callable[[int, str], bool]
 
 STOPPED: Final = "stopped"
 _REMEMBERED: Final = 16384
+_WORD: Final = 8  # bytes
 
 
 class Side:
     """Reads the records of one process.
 
     ``incomplete`` says, at the end, why the trace ends before the process did; ``calls`` counts what was read.
-    ``skipped`` takes the calls that do not take part. ``allocations`` is the device memory so far.
+    ``skipped`` takes the calls that do not take part. ``allocations`` is the device memory so far. ``devices``: where
+    device memory begins, and its size.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class Side:
         layouts: dict[str, Relayout] | None = None,
         wanted: Wanted | None = None,
         skipped: Callable[[Call], None] = lambda call: None,
+        devices: tuple[int, int] = (0, 0),
     ) -> None:
         self.calls = 0
         self.incomplete: str | None = None
@@ -40,6 +43,7 @@ class Side:
         self._layouts = layouts or {}
         self._wanted = wanted
         self.skipped = skipped
+        self._base, self._span = devices
         self._addressing = frozenset(name for name, shape in shapes.items() if shape.addresses is not None)
         self._waiting: dict[int, list[Enter]] = {}  # by thread: a function of the program may call while a call waits
         self._running: dict[int, list[Invoke]] = {}  # functions of the program, by thread; workers are negative
@@ -172,7 +176,14 @@ class Side:
     def _place_of(self, value: Value, address: Any) -> Any:
         if value.many and address.__class__ is tuple:
             return tuple(self._place_one(part) for part in address)
+        if value.many and address.__class__ is bytes:
+            return tuple(self._place_word(address[at : at + _WORD]) for at in range(0, len(address), _WORD))
         return self._place_one(address)
+
+    def _place_word(self, word: bytes) -> Any:
+        """A word of a kernel's arguments, which is an address if it can be one."""
+        offset = int.from_bytes(word, "little") - self._base
+        return self._place_one(offset) if len(word) == _WORD and 0 <= offset < self._span else word
 
     def _place_one(self, address: Any) -> Any:
         if address.__class__ is int:

@@ -6,7 +6,17 @@ from typing import Any, Final
 from cannery.recorder.format import DamagedTrace
 from cannery.recorder.records import Call, Payload
 from cannery.recorder.schema import ParamForm, Schema
-from cannery.replayer.comparison.findings import PAYLOAD, Facet, Finding, Findings, Group, Object
+from cannery.replayer.comparison.findings import (
+    ARGUMENT,
+    OUTPUT,
+    PAYLOAD,
+    RESULT,
+    Facet,
+    Finding,
+    Findings,
+    Group,
+    Object,
+)
 from cannery.replayer.comparison.objects import A, B
 from cannery.replayer.comparison.payloads import first_difference
 from cannery.replayer.comparison.shapes import FUNCTION, is_placed
@@ -30,6 +40,8 @@ class ValuePrinter(Printer):
 
     def _show(self, form: str, param: ParamForm) -> Show:
         show = super()._show(form, param)
+        if form == "bytes":
+            return lambda value: _words(value) if isinstance(value, tuple) else show(value)
         if form != "address":
             return show
         return lambda value: show(value[2] if is_placed(value) else value)
@@ -49,6 +61,12 @@ class ValuePrinter(Printer):
             return f"#{call.number} T{call.thread} {self.call(call.function, call.ins, None)} had not returned"
         text = f"{self.call(call.function, call.ins, call.outs)} = {self.result(call.function, call.ret)}"
         return f"#{call.number} T{call.thread} {text}{'' if call.supported else ' (unsupported)'}"
+
+
+def _words(values: tuple[Any, ...]) -> str:
+    """The arguments of a kernel, word by word."""
+    shown = [word[::-1] if isinstance(word, bytes) else word[2] if is_placed(word) else word for word in values]
+    return f"[{', '.join(f'0x{word.hex()}' if isinstance(word, bytes) else f'd+{word:#x}' for word in shown)}]"
 
 
 class Writer:
@@ -79,7 +97,8 @@ class Writer:
         first = None
         if findings.first_timed is not None:
             a, b, facet = findings.first_timed
-            first = {"a": a.number, "b": b.number, "function": a.function, "difference": facet._asdict()}
+            difference = self._values(a.function, facet)
+            first = {"a": a.number, "b": b.number, "function": a.function, "difference": difference}
         return {"total": findings.timed, "first": first}
 
     def summary(self, finding: Finding) -> str:
@@ -108,9 +127,23 @@ class Writer:
             for call in finding.calls[side]
         ]
 
+    def _values(self, function: str, facet: Facet) -> dict[str, Any]:
+        """A value of both sides."""
+        found = {"what": facet.what}
+        for printer, name, value in zip(self._printers, "ab", (facet.a, facet.b), strict=True):
+            if facet.part == ARGUMENT:
+                found[name] = printer.argument(function, facet.at, value)
+            elif facet.part == OUTPUT:
+                found[name] = printer.output(function, facet.at, value)[1]
+            elif facet.part == RESULT:
+                found[name] = "had not returned" if value is IN_FLIGHT else printer.result(function, value)
+            else:
+                found[name] = value
+        return found
+
     def _facet(self, finding: Finding, facet: Facet) -> dict[str, Any]:
         if finding.payloads is None:
-            return facet._asdict()
+            return self._values(finding.calls[A][0].function, facet)
         found: dict[str, Any] = {"what": facet.what}
         found |= {name: payload_text(payload) for name, payload in zip("ab", finding.payloads, strict=True)}
         try:

@@ -13,6 +13,7 @@ from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
 from cannery.runtime.api.devices import DEVICES
 from cannery.runtime.api.events import EVENTS
 from cannery.runtime.api.graphs import GRAPHS
+from cannery.runtime.api.kernels import KERNELS
 from cannery.runtime.api.mapped_memory import MAPPED_MEMORY
 from cannery.runtime.api.memory import MEMORY
 from cannery.runtime.api.notifies import NOTIFIES
@@ -51,7 +52,7 @@ ANNOTATIONS: Final = (
     call("aclrtGetLastError")(
         level=Scalar("aclrtLastErrLevel"),
     ),
-    call("aclrtCreateContext")(
+    call("aclrtCreateContext", BLOCKS)(
         context=CreatedHandle("context"),
         deviceId=Scalar("int32_t"),
     ),
@@ -93,4 +94,5 @@ ANNOTATIONS: Final = (
     *NOTIFIES,
     *GRAPHS,
     *MAPPED_MEMORY,
+    *KERNELS,
 )

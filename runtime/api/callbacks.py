@@ -3,7 +3,17 @@
 from typing import Final
 
 from cannery.runtime.api.declare import BLOCKS, CONTEXT, call
-from cannery.runtime.api.roles import FunctionPointer, Handle, Scalar, ThreadId, UserData
+from cannery.runtime.api.roles import (
+    AddressOut,
+    CString,
+    FunctionPointer,
+    Handle,
+    HandleOut,
+    OutScalar,
+    Scalar,
+    ThreadId,
+    UserData,
+)
 
 CALLBACKS: Final = (
     # A launch waits while its stream is full, the end of a subscription for blocking functions. Without a context only
@@ -30,6 +40,23 @@ CALLBACKS: Final = (
         fn=FunctionPointer(),
         args=UserData(),
     ),
+    # What they register is run on the thread whose call it is.
+    *(
+        call(name)(
+            regName=CString(),
+            callback=FunctionPointer(),
+            args=UserData(),
+        )
+        for name in (
+            "aclrtRegStreamStateCallback",
+            "aclrtRegDeviceStateCallback",
+            "aclrtSetDeviceTaskAbortCallback",
+        )
+    ),
+    call("aclrtDeviceTaskAbort", BLOCKS)(
+        deviceId=Scalar("int32_t"),
+        timeout=Scalar("uint32_t"),
+    ),
     # What exception callbacks are given is an object of ours.
     call("aclrtSetExceptionInfoCallback")(
         callback=FunctionPointer(),
@@ -51,5 +78,14 @@ CALLBACKS: Final = (
     ),
     call("aclrtGetErrorCodeFromExceptionInfo")(
         info=Handle("exception"),
+    ),
+    call("aclrtGetArgsFromExceptionInfo")(
+        info=Handle("exception"),
+        devArgsPtr=AddressOut("device"),
+        devArgsLen=OutScalar("uint32_t"),
+    ),
+    call("aclrtGetFuncHandleFromExceptionInfo")(
+        info=Handle("exception"),
+        func=HandleOut("kernel"),
     ),
 )

@@ -6,7 +6,7 @@ from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
 from cannery.runtime.api.roles import Handle, OutScalar, Scalar
 
 DEVICES: Final[tuple[Annotation, ...]] = (
-    call("aclrtSetDevice")(
+    call("aclrtSetDevice", BLOCKS)(
         deviceId=Scalar("int32_t"),
     ),
     call("aclrtResetDevice", BLOCKS)(

@@ -5,6 +5,7 @@ from typing import Final
 from cannery.runtime.api.declare import BLOCKS, CONTEXT, call
 from cannery.runtime.api.roles import (
     OUT,
+    Address,
     Array,
     Buffer,
     CreatedHandle,
@@ -18,6 +19,8 @@ from cannery.runtime.api.roles import (
     Scalar,
     UserData,
 )
+
+_TASK: Final = Handle("model task")
 
 GRAPHS: Final = (
     call("aclmdlRICaptureBegin", CONTEXT)(
@@ -117,5 +120,76 @@ GRAPHS: Final = (
         modelRI=Handle("model"),
         streams=Array(Handle("stream"), "numStreams", OUT),
         numStreams=InOutScalar("uint32_t"),
+    ),
+    call("aclmdlRIGetTasksByStream")(
+        stream=Handle("stream"),
+        tasks=Array(_TASK, "numTasks", OUT),
+        numTasks=InOutScalar("uint32_t"),
+    ),
+    call("aclmdlRITaskGetType")(
+        task=_TASK,
+        type=OutScalar("aclmdlRITaskType"),
+    ),
+    call("aclmdlRITaskGetSeqId")(
+        task=_TASK,
+        id=OutScalar("uint32_t"),
+    ),
+    call("aclmdlRITaskGetParams")(
+        task=_TASK,
+        params=Buffer("200", OUT),
+    ),
+    call("aclmdlRITaskSetParams")(
+        task=_TASK,
+        params=Buffer("200"),
+    ),
+    call("aclmdlRITaskDisable")(
+        task=_TASK,
+    ),
+    call("aclmdlRIUpdate")(
+        modelRI=Handle("model"),
+    ),
+    # What decides in a run of an instance built by hand what comes next.
+    call("aclrtActiveStream", CONTEXT)(
+        activeStream=Handle("stream"),
+        stream=Handle("stream"),
+    ),
+    call("aclrtSwitchStream", CONTEXT)(
+        leftValue=Address("device", access="read"),
+        cond=Scalar("aclrtCondition"),
+        rightValue=Address("device", access="read"),
+        dataType=Scalar("aclrtCompareDataType"),
+        trueStream=Handle("stream"),
+        falseStream=Handle("stream"),
+        stream=Handle("stream"),
+    ),
+    call("aclrtCreateLabel", CONTEXT)(
+        label=CreatedHandle("label"),
+    ),
+    call("aclrtSetLabel", CONTEXT)(
+        label=Handle("label"),
+        stream=Handle("stream"),
+    ),
+    call("aclrtDestroyLabel", CONTEXT)(
+        label=ReleasedHandle("label"),
+    ),
+    call("aclrtCreateLabelList", CONTEXT)(
+        labels=Array(Handle("label"), "num"),
+        num=Scalar("size_t"),
+        labelList=CreatedHandle("label list"),
+    ),
+    call("aclrtDestroyLabelList")(
+        labelList=ReleasedHandle("label list"),
+    ),
+    call("aclrtSwitchLabelByIndex", CONTEXT)(
+        ptr=Address("device", access="read"),
+        maxValue=Scalar("uint32_t"),
+        labelList=Handle("label list"),
+        stream=Handle("stream"),
+    ),
+    call("aclrtPersistentTaskClean", CONTEXT)(
+        stream=Handle("stream"),
+    ),
+    call("aclmdlRIDebugPrint", CONTEXT)(
+        modelRI=Handle("model"),
     ),
 )

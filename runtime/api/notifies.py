@@ -13,6 +13,7 @@ from cannery.runtime.api.roles import (
     OutScalar,
     ReleasedHandle,
     Scalar,
+    Struct,
     StructByValue,
 )
 
@@ -62,5 +63,30 @@ NOTIFIES: Final[tuple[Annotation, ...]] = (
         notify=CreatedHandle("notify"),
         key=CString(),
         flags=Scalar("uint64_t"),
+    ),
+    call("aclrtCntNotifyCreate", CONTEXT)(
+        cntNotify=CreatedHandle("counting notify"),
+        flag=Scalar("uint64_t"),
+    ),
+    call("aclrtCntNotifyDestroy")(
+        cntNotify=ReleasedHandle("counting notify"),
+    ),
+    call("aclrtCntNotifyRecord", BLOCKS, CONTEXT)(
+        cntNotify=Handle("counting notify"),
+        stream=Handle("stream"),
+        info=Struct("aclrtCntNotifyRecordInfo"),
+    ),
+    call("aclrtCntNotifyReset", BLOCKS, CONTEXT)(
+        cntNotify=Handle("counting notify"),
+        stream=Handle("stream"),
+    ),
+    call("aclrtCntNotifyWaitWithTimeout", BLOCKS, CONTEXT)(
+        cntNotify=Handle("counting notify"),
+        stream=Handle("stream"),
+        info=Struct("aclrtCntNotifyWaitInfo"),
+    ),
+    call("aclrtCntNotifyGetId")(
+        cntNotify=Handle("counting notify"),
+        notifyId=OutScalar("uint32_t"),
     ),
 )

@@ -24,11 +24,20 @@ HANDLES: Final = {
     "stream": "aclrtStream",
     "event": "aclrtEvent",
     "notify": "aclrtNotify",
+    "counting notify": "aclrtCntNotify",
     "model": "aclmdlRI",
     "exception": "const aclrtExceptionInfo *",
     "task group": "aclrtTaskGrp",
+    "model task": "aclmdlRITask",
+    "label": "aclrtLabel",
+    "label list": "aclrtLabelList",
     "physical memory": "aclrtDrvMemHandle",
     "memory pool": "aclrtMemPool",
+    "binary description": "aclrtBinary",
+    "kernel binary": "aclrtBinHandle",
+    "kernel": "aclrtFuncHandle",
+    "kernel arguments": "aclrtArgsHandle",
+    "kernel parameter": "aclrtParamHandle",
 }
 """Kinds of handle, and the C type that each has. A handle by value in any function has its kind by its type."""
 

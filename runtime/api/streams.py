@@ -6,11 +6,11 @@ from cannery.runtime.api.declare import BLOCKS, CONTEXT, Annotation, call
 from cannery.runtime.api.roles import Buffer, CreatedHandle, Handle, HandleOut, OutScalar, ReleasedHandle, Scalar
 
 STREAMS: Final[tuple[Annotation, ...]] = (
-    # 5. Streams; 10a for what needs a context
-    call("aclrtCreateStream", CONTEXT)(
+    # 5. Streams; 10a for what needs a context. What makes or ends one may have functions of the program run.
+    call("aclrtCreateStream", BLOCKS, CONTEXT)(
         stream=CreatedHandle("stream"),
     ),
-    call("aclrtCreateStreamWithConfig", CONTEXT)(
+    call("aclrtCreateStreamWithConfig", BLOCKS, CONTEXT)(
         stream=CreatedHandle("stream"),
         priority=Scalar("uint32_t"),
         flag=Scalar("uint32_t"),
@@ -18,7 +18,7 @@ STREAMS: Final[tuple[Annotation, ...]] = (
     call("aclrtDestroyStream", BLOCKS, CONTEXT)(
         stream=ReleasedHandle("stream"),
     ),
-    call("aclrtDestroyStreamForce", CONTEXT)(
+    call("aclrtDestroyStreamForce", BLOCKS, CONTEXT)(
         stream=ReleasedHandle("stream"),
     ),
     call("aclrtStreamAbort", CONTEXT)(

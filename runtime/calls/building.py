@@ -123,6 +123,7 @@ def unbind_stream(machine: "Machine", thread: Thread, handle: int, stream_handle
     graph.streams.remove(lane.stream)
     graph.heads = [head for head in graph.heads if head is not stream]
     graph.tasks = [task for task in graph.tasks if task.stream is not stream]
+    graph.forget(machine, lane.tasks)
     return 0
 
 

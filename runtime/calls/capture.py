@@ -278,7 +278,8 @@ def task_update_begin(machine: "Machine", thread: Thread, handle: int, group_han
     if group.updating:
         raise _group_status("the task group {:#x} is being updated by another stream; end that first", group_handle)
     group.updating = True
-    stream.lane = UpdateLane(group, stream.lane)
+    graph = next(each for each in machine.graphs.values() if group in each.groups)
+    stream.lane = UpdateLane(graph, group, stream.lane)
     return 0
 
 
@@ -296,10 +297,10 @@ def task_update_end(machine: "Machine", thread: Thread, handle: int) -> int:
         raise _group_status("the stream {:#x} updates no task group; call aclmdlRICaptureTaskUpdateBegin first", handle)
     lane.group.updating = False
     stream.lane = lane.behind
-    if lane.updated != lane.group.size:
+    if lane.updated != len(lane.group.tasks):
         raise Refused(
             ACL_ERROR_RT_INTERNAL_ERROR,
             "{} of {} tasks of the task group {:#x} were updated; submit as many, and of the same kinds, as it has",
-            lane.updated, lane.group.size, lane.group.handle,
+            lane.updated, len(lane.group.tasks), lane.group.handle,
         )  # fmt: skip
     return 0

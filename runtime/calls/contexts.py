@@ -6,7 +6,9 @@ from cannery.runtime import lifecycle
 from cannery.runtime.calls.devices import device_named
 from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import ACL_ERROR_RT_CONTEXT_NULL, Refused, null, out_of_range
-from cannery.runtime.objects import Thread
+from cannery.runtime.objects import Context, Thread
+from cannery.runtime.state_callbacks import CREATE_POST, DESTROY_PRE, tell
+from cannery.runtime.waits import Given, Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -20,11 +22,12 @@ def create_context(machine: "Machine", thread: Thread, out: int, device_id: int)
     context = lifecycle.open_context(machine, device_named(machine, device_id), False)
     thread.context = context
     thread.follows = None
-    return 0, context.handle
+    created = machine.told.of_streams([context.default], CREATE_POST)
+    return tell(machine, thread, "aclrtCreateContext", created, Given((0, context.handle)))
 
 
 @call("aclrtDestroyContext")
-def destroy_context(machine: "Machine", thread: Thread, handle: int) -> int:
+def destroy_context(machine: "Machine", thread: Thread, handle: int) -> Any:
     if not handle:
         raise null("context")
     machine.hold()
@@ -42,8 +45,22 @@ def destroy_context(machine: "Machine", thread: Thread, handle: int) -> int:
             handle, context.device.user,
         )  # fmt: skip
     lifecycle.join(machine, thread, context)
-    lifecycle.close_context(machine, context)
-    return 0
+    ending = machine.told.of_streams(context.streams.values(), DESTROY_PRE)
+    return tell(machine, thread, "aclrtDestroyContext", ending, Close(context))
+
+
+class Close(Resume):
+    """A context ends."""
+
+    __slots__ = ("context",)
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def reply(self, machine: "Machine") -> Reply:
+        if machine.contexts.get(self.context.handle) is self.context:  # else a function of the program did it meanwhile
+            lifecycle.close_context(machine, self.context)
+        return 0
 
 
 @call("aclrtSetCurrentContext")

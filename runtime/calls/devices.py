@@ -15,7 +15,17 @@ from cannery.runtime.errors import (
     out_of_range,
     unsupported,
 )
-from cannery.runtime.objects import Device, Thread
+from cannery.runtime.objects import Context, Device, Thread
+from cannery.runtime.state_callbacks import (
+    CREATE_POST,
+    DESTROY_PRE,
+    RESET_POST,
+    RESET_PRE,
+    SET_POST,
+    SET_PRE,
+    tell,
+)
+from cannery.runtime.waits import Given, Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -49,34 +59,83 @@ def device_named(machine: "Machine", user: int) -> Device:
 
 
 @call("aclrtSetDevice")
-def set_device(machine: "Machine", thread: Thread, device_id: int) -> int:
+def set_device(machine: "Machine", thread: Thread, device_id: int) -> Any:
     machine.hold()
-    lifecycle.select(machine, thread, device_named(machine, device_id))
-    return 0
+    device = device_named(machine, device_id)
+    opens = device.primary is None
+    invokes = machine.told.of_device(device, SET_PRE) if opens else []
+    return tell(machine, thread, "aclrtSetDevice", invokes, Select(thread, device, opens))
+
+
+class Select(Resume):
+    """A device is selected. ``opens``: it was not open when the call began."""
+
+    __slots__ = ("device", "opens", "thread")
+
+    def __init__(self, thread: Thread, device: Device, opens: bool) -> None:
+        self.thread = thread
+        self.device = device
+        self.opens = opens
+
+    def reply(self, machine: "Machine") -> Reply:
+        context = lifecycle.select(machine, self.thread, self.device)
+        told = machine.told
+        invokes = told.of_streams([context.default] if self.opens else (), CREATE_POST)
+        return tell(machine, self.thread, "aclrtSetDevice", invokes + told.of_device(self.device, SET_POST), Given(0))
 
 
 @call("aclrtResetDevice")
-def reset_device(machine: "Machine", thread: Thread, device_id: int) -> int:
+def reset_device(machine: "Machine", thread: Thread, device_id: int) -> Any:
     machine.hold()
     device = device_named(machine, device_id)
     if not device.selected:
         raise _released(device_id)
     if device.selected == 1:
-        lifecycle.release(machine, thread, device)
-    else:
-        device.selected -= 1
+        return _release(machine, thread, "aclrtResetDevice", device)
+    device.selected -= 1
     return 0
 
 
 @call("aclrtResetDeviceForce")
-def reset_device_force(machine: "Machine", thread: Thread, device_id: int) -> int:
+def reset_device_force(machine: "Machine", thread: Thread, device_id: int) -> Any:
     """Releases at once, whatever the count is."""
     machine.hold()
     device = device_named(machine, device_id)
     if not device.selected:
         raise _released(device_id)
-    lifecycle.release(machine, thread, device)
-    return 0
+    return _release(machine, thread, "aclrtResetDeviceForce", device)
+
+
+def _release(machine: "Machine", thread: Thread, call: str, device: Device) -> Any:
+    """Raises Again: see :func:`lifecycle.join`."""
+    context = device.primary
+    assert context is not None, "selected"
+    lifecycle.join(machine, thread, context)
+    told = machine.told
+    default, *others = context.streams.values()
+    invokes = [
+        *told.of_streams([default], DESTROY_PRE), *told.of_device(device, RESET_PRE),
+        *told.of_streams(others, DESTROY_PRE),
+    ]  # fmt: skip
+    return tell(machine, thread, call, invokes, Release(thread, call, device, context))
+
+
+class Release(Resume):
+    """The primary context of a device ends."""
+
+    __slots__ = ("call", "context", "device", "thread")
+
+    def __init__(self, thread: Thread, call: str, device: Device, context: Context) -> None:
+        self.thread = thread
+        self.call = call
+        self.device = device
+        self.context = context
+
+    def reply(self, machine: "Machine") -> Reply:
+        device = self.device
+        if device.primary is self.context:  # else a function of the program did it meanwhile
+            lifecycle.release(machine, self.thread, device)
+        return tell(machine, self.thread, self.call, machine.told.of_device(device, RESET_POST), Given(0))
 
 
 def _released(device_id: int) -> Refused:

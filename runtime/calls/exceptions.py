@@ -1,9 +1,15 @@
 """Exception callbacks: what the program is told of a task that failed."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.calls.registry import call
-from cannery.runtime.errors import Refused, invalid, null, out_of_range
+from cannery.runtime.errors import (
+    ACL_ERROR_RT_MEMORY_ALLOCATION,
+    Refused,
+    invalid,
+    null,
+    out_of_range,
+)
 from cannery.runtime.exceptions import FailedTask
 from cannery.runtime.objects import Thread
 
@@ -12,6 +18,8 @@ if TYPE_CHECKING:
 
 NO_INFORMATION: Final = 0xFFFF_FFFF
 """What the getters answer that have no number to tell (reference implementation)."""
+NO_ARGUMENTS: Final = -1
+"""The same as an aclError."""
 
 
 def _check_callback(callback: int) -> None:
@@ -81,3 +89,48 @@ def get_device_id(machine: "Machine", thread: Thread, info: int) -> int:
 def get_error_code(machine: "Machine", thread: Thread, info: int) -> int:
     failed = _failed(machine, thread, "aclrtGetErrorCodeFromExceptionInfo", info)
     return NO_INFORMATION if failed is None else failed.code
+
+
+@call("aclrtGetArgsFromExceptionInfo")
+def get_args(machine: "Machine", thread: Thread, info: int, out_address: int, out_size: int) -> Any:
+    """Arguments in memory of the host are copied to the device for this, as a card has them; the copy lasts until the
+    callbacks have returned."""
+    failed = _failed(machine, thread, "aclrtGetArgsFromExceptionInfo", info)
+    if failed is None:
+        return NO_ARGUMENTS
+    if not out_address:
+        raise null("devArgsPtr")
+    if not out_size:
+        raise null("devArgsLen")
+    launch = failed.launch
+    if launch is None:
+        refused = invalid("the task {} is no kernel", failed.task)
+        machine.refuse(thread, "aclrtGetArgsFromExceptionInfo", refused)
+        return NO_ARGUMENTS
+    if launch.block is None:
+        assert launch.source is not None
+        return 0, launch.source.address, launch.size
+    if failed.arguments is None:
+        failed.arguments = machine.memory.allocate(launch.stream.device, launch.size)
+        if failed.arguments is None:
+            raise Refused(
+                ACL_ERROR_RT_MEMORY_ALLOCATION,
+                "device {} has not {} bytes left for a copy of the arguments", launch.stream.device.user, launch.size,
+            )  # fmt: skip
+        machine.memory.store(machine.memory.place(failed.arguments.address), launch.block)
+    return 0, failed.arguments.address, launch.size
+
+
+@call("aclrtGetFuncHandleFromExceptionInfo")
+def get_func_handle(machine: "Machine", thread: Thread, info: int, out: int) -> Any:
+    """Null is written where there is none."""
+    failed = _failed(machine, thread, "aclrtGetFuncHandleFromExceptionInfo", info)
+    if failed is None:
+        return NO_ARGUMENTS
+    if not out:
+        raise null("func")
+    launch = failed.launch
+    if launch is None or launch.kernel.handle not in machine.kernels:
+        refused = out_of_range("the task {} is no kernel, or its binary was unloaded", failed.task)
+        return machine.refuse(thread, "aclrtGetFuncHandleFromExceptionInfo", refused), 0
+    return 0, launch.kernel.handle

@@ -75,6 +75,18 @@ def _check_ready(graph: Graph) -> None:
             "the model instance {:#x} is still being built; call aclmdlRIBuildEnd first",
             graph.handle,
         )
+    if graph.end is None:
+        raise Refused(
+            ACL_ERROR_RT_MODEL_EXECUTE,
+            "the end of the model instance {:#x} was cleaned away; call aclmdlRIEndTask first",
+            graph.handle,
+        )
+    if graph.updating:
+        raise Refused(
+            ACL_ERROR_RT_MODEL_EXECUTE,
+            "tasks of the model instance {:#x} were changed; call aclmdlRIUpdate first",
+            graph.handle,
+        )
 
 
 def _captured(graph: Graph) -> Refused:

@@ -15,6 +15,7 @@ from cannery.runtime.errors import (
     invalid,
 )
 from cannery.runtime.objects import MESSAGES_KEPT, Device, Thread
+from cannery.runtime.ports import Unknown
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -35,7 +36,7 @@ def init(machine: "Machine", thread: Thread, path: bytes | None) -> int:
         found = machine.port.file(path)
         if found is None:
             raise _acl(ACL_ERROR_INVALID_FILE, "the file {} cannot be read; pass another, or null", _text(path))
-        content = found
+        content = b"" if isinstance(found, Unknown) else found
     if process.configuration is not None and content != process.configuration:
         raise invalid("the configuration differs from that of the first aclInit; a process has to keep to one")
     shared, default = _configuration(machine, path or b"", content)

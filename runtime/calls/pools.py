@@ -181,6 +181,10 @@ def mem_pool_malloc_async(
         return 0
     stream = _stream(machine, thread, stream_handle)
     pool = _pool(machine, handle)
+    task = Turn()
+    task.cost = machine.profile.event_ns
+    task.stream = stream
+    machine.schedule.check(task)
     allocation = pool.allocate(machine.memory, size, stream)
     if allocation is None:
         raise _pool_error(
@@ -188,9 +192,6 @@ def mem_pool_malloc_async(
             "memory, or call aclrtMemPoolTrimTo",
             handle, size, pool.used, pool.size, pool.reserved - pool.used,
         )  # fmt: skip
-    task = Turn()
-    task.cost = machine.profile.event_ns
-    task.stream = stream
     machine.schedule.submit(task)
     return 0, allocation.address
 

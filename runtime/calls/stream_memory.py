@@ -94,7 +94,7 @@ def reduce_async(
     return 0
 
 
-def _value_place(machine: "Machine", address: int) -> Place:
+def value_place(machine: "Machine", address: int) -> Place:
     """Where a value is; one that is not aligned is not refused (no document says what happens then)."""
     place = machine.memory.place(address)
     if place.kind is not DEVICE:
@@ -112,7 +112,7 @@ def value_write(machine: "Machine", thread: Thread, address: int, value: int, fl
     named = named_stream(machine, stream_handle)
     if flag:
         raise out_of_range("the argument flag is {:#x}; pass 0", flag)
-    place = _value_place(machine, address)
+    place = value_place(machine, address)
     task = ValueWrite()
     task.cost = machine.profile.event_ns
     task.place = place
@@ -130,7 +130,7 @@ def value_wait(machine: "Machine", thread: Thread, address: int, value: int, fla
     named = named_stream(machine, stream_handle)
     if not 0 <= flag <= NOR:
         raise out_of_range("the argument flag is {:#x}; pass ACL_STREAM_WAIT_VALUE_GEQ, _EQ, _AND or _NOR", flag)
-    place = _value_place(machine, address)
+    place = value_place(machine, address)
     task = ValueWait()
     task.open = False
     task.limit = 0

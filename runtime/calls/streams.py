@@ -17,7 +17,8 @@ from cannery.runtime.errors import (
 )
 from cannery.runtime.lanes import BoundLane
 from cannery.runtime.objects import HUGE, PERSISTENT, STREAM_DEVICE_USE_ONLY, Context, Stream, Thread
-from cannery.runtime.waits import Reply, Resume
+from cannery.runtime.state_callbacks import CREATE_POST, DESTROY_PRE, tell
+from cannery.runtime.waits import Given, Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -109,7 +110,13 @@ def create_stream(machine: "Machine", thread: Thread, out: int) -> Any:
     machine.hold()
     context = machine.context_of(thread)
     hardware_id = lifecycle.take_stream_id(context.device)
-    return 0, lifecycle.open_stream(machine, context, hardware_id).handle
+    return created(machine, thread, "aclrtCreateStream", lifecycle.open_stream(machine, context, hardware_id))
+
+
+def created(machine: "Machine", thread: Thread, call: str, stream: Stream) -> Any:
+    """The reply of a call that made a stream."""
+    invokes = machine.told.of_streams([stream], CREATE_POST)
+    return tell(machine, thread, call, invokes, Given((0, stream.handle)))
 
 
 @call("aclrtCreateStreamWithConfig")
@@ -136,7 +143,7 @@ def create_stream_with_config(machine: "Machine", thread: Thread, out: int, prio
     stream = lifecycle.open_stream(machine, context, lifecycle.take_stream_id(context.device), priority, flag)
     if flag & PERSISTENT:
         stream.lane = BoundLane(stream)
-    return 0, stream.handle
+    return created(machine, thread, "aclrtCreateStreamWithConfig", stream)
 
 
 def _stream_to_destroy(machine: "Machine", thread: Thread, handle: int) -> Stream:
@@ -159,11 +166,29 @@ def _stream_to_destroy(machine: "Machine", thread: Thread, handle: int) -> Strea
 
 @call("aclrtDestroyStream")
 def destroy_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
-    """Waits for queued work; the handle is dead from the start."""
+    """Waits for queued work; the handle is dead from then on."""
     stream = _stream_to_destroy(machine, thread, handle)
-    del machine.streams[handle]
-    end = Destroyed(stream)
-    return machine.wait(thread, "aclrtDestroyStream", [stream.queue[-1]], end) if stream.queue else end.reply(machine)
+    begin = DestroyWhenDone(thread, stream)
+    return tell(machine, thread, "aclrtDestroyStream", machine.told.of_streams([stream], DESTROY_PRE), begin)
+
+
+class DestroyWhenDone(Resume):
+    """A stream ends when it has no work left."""
+
+    __slots__ = ("stream", "thread")
+
+    def __init__(self, thread: Thread, stream: Stream) -> None:
+        self.thread = thread
+        self.stream = stream
+
+    def reply(self, machine: "Machine") -> Reply:
+        stream = self.stream
+        _check_undestroyed(machine, stream)
+        del machine.streams[stream.handle]
+        end = Destroyed(stream)
+        if not stream.queue:
+            return end.reply(machine)
+        return machine.wait(self.thread, "aclrtDestroyStream", [stream.queue[-1]], end)
 
 
 class Destroyed(Resume):
@@ -179,11 +204,32 @@ class Destroyed(Resume):
         return 0
 
 
+class DestroyNow(Resume):
+    """A stream ends at once."""
+
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+    def reply(self, machine: "Machine") -> Reply:
+        _check_undestroyed(machine, self.stream)
+        lifecycle.close_stream(machine, self.stream)
+        return 0
+
+
 @call("aclrtDestroyStreamForce")
-def destroy_stream_force(machine: "Machine", thread: Thread, handle: int) -> int:
+def destroy_stream_force(machine: "Machine", thread: Thread, handle: int) -> Any:
     """Does not wait: queued work is dropped."""
-    lifecycle.close_stream(machine, _stream_to_destroy(machine, thread, handle))
-    return 0
+    stream = _stream_to_destroy(machine, thread, handle)
+    invokes = machine.told.of_streams([stream], DESTROY_PRE)
+    return tell(machine, thread, "aclrtDestroyStreamForce", invokes, DestroyNow(stream))
+
+
+def _check_undestroyed(machine: "Machine", stream: Stream) -> None:
+    """Raises 107017: a function of the program that was told of the end destroyed it itself."""
+    if machine.streams.get(stream.handle) is not stream:
+        raise stale("stream", stream.handle)
 
 
 def _stream_to_clear(machine: "Machine", thread: Thread, handle: int, stream: Stream | None) -> Stream:

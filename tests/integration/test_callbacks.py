@@ -19,6 +19,7 @@ CASES = {
     "contexts": "15",
     "forked": "11",
     "exceptions": "11",
+    "states": "30436922",
 }
 
 

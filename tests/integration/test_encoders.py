@@ -15,7 +15,13 @@ ENCODERS = ("python", "engine")
 @pytest.mark.skipif(STILL is None, reason="needs setarch, which switches address randomisation off")
 @pytest.mark.parametrize(
     ("host", "arguments", "schedule"),
-    [("arguments.c", [], "asap"), ("arguments.c", [], "seed:1"), ("spin.c", ["3"], "asap"), ("mixed.c", [], "late")],
+    [
+        ("arguments.c", [], "asap"),
+        ("arguments.c", [], "seed:1"),
+        ("spin.c", ["3"], "asap"),
+        ("mixed.c", [], "late"),
+        ("launches.c", [], "asap"),
+    ],
 )
 def test_both_encoders_write_the_same_bytes(
     build: Build, run: Run, tmp_path: Path, host: str, arguments: list[str], schedule: str

@@ -9,7 +9,7 @@ from cannery.replayer.process import replay_process
 
 from .conftest import Build, Run
 
-CASES = {"fork_and_join": "5", "borders": "3", "by_hand": "3", "refusals": "5"}
+CASES = {"fork_and_join": "5", "borders": "3", "by_hand": "3", "refusals": "5", "labels": "2", "tasks": "2"}
 
 
 @pytest.mark.parametrize("schedule", ["asap", "late", "seed:4"])

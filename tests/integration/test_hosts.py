@@ -14,6 +14,7 @@ from cannery.recorder.bundle import Bundle
 from cannery.recorder.records import Call
 from cannery.replayer.process import replay_process
 from cannery.shim import sdk
+from cannery.tools import traces
 
 from .conftest import HOSTS, Build, Run
 
@@ -45,6 +46,17 @@ def test_a_python_of_any_version_can_be_the_host(run: Run, python: str, soname: 
     assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
     streams = Bundle.open(trace).processes
     assert [stream.counts().calls for stream in streams] == [4 + 4 * 205 + 1, 2]
+
+
+def test_the_command_needs_a_new_python_and_says_so_to_an_older_one() -> None:
+    main = Path(traces.__file__).with_name("main.py")
+    for python in interpreters():
+        version = subprocess.run([python, "-V"], capture_output=True, text=True, check=True).stdout.split()[1]
+        if tuple(map(int, version.split(".")[:2])) >= (3, 11):
+            continue
+        done = subprocess.run([python, "-I", str(main)], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert done.stderr.startswith(f"cannery: needs Python 3.11 or newer; this is {version}")
 
 
 def test_dlopen_reaches_the_state_of_the_preload_and_works_without_one(run: Run) -> None:
@@ -106,7 +118,11 @@ def test_calls_after_exit_began_still_work(build: Build, run: Run, tmp_path: Pat
 def test_a_signal_handler_that_interrupts_a_call_is_refused(build: Build, run: Run) -> None:
     done = run(build("handler.c"))
     assert (done.returncode, done.stdout) == (0, "refused 1\n")
-    assert "a signal handler called the runtime" in done.stderr
+    first, last = done.stderr.splitlines()
+    assert first.startswith("cannery: a signal handler called the runtime")
+    told = "cannery: calls of the runtime from signal handlers that were refused: "
+    assert last.startswith(told)
+    assert int(last.removeprefix(told)) >= 5
 
 
 def test_programs_that_make_no_call_load_no_python(run: Run, tmp_path: Path) -> None:
@@ -124,6 +140,24 @@ def test_an_engine_that_cannot_be_loaded_is_one_line_and_500000(build: Build, ru
     assert done.stderr.startswith("cannery: CANNERY_ENGINE=nowhere: expected private, inline or host")
     assert "= 500000" in done.stderr.splitlines()[1]
     assert len(done.stderr.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("CANNERY_TRASE", "t.cann", "CANNERY_TRASE is not a variable of Cannery (did you mean CANNERY_TRACE?)"),
+        ("CANNERY_RECORD", "perhaps", "CANNERY_RECORD='perhaps': expected 1 or 0; recording"),
+        ("CANNERY_SESSION", "../x", "CANNERY_SESSION '../x': expected a name"),
+        ("CANNERY_FORCE", "ja", "CANNERY_FORCE='ja': expected 1 or 0"),
+    ],
+)
+def test_a_wrong_variable_is_one_line_and_the_program_goes_on(
+    build: Build, run: Run, tmp_path: Path, name: str, value: str, words: str
+) -> None:
+    done = run(build("threads.c"), "1", env={"CANNERY_TRACE": str(tmp_path / "t.cann"), name: value})
+    assert done.returncode == 0
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(f"cannery: {words}")
 
 
 def test_inline_placement_serves_a_c_program(build: Build, run: Run) -> None:

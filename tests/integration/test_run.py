@@ -134,6 +134,50 @@ def test_without_a_name_the_trace_is_named_after_the_program(cannery: Run, calle
     assert sorted(path.name for path in tmp_path.iterdir()) == ["caller-2.cann", "caller-3.cann", "caller.cann"]
 
 
+def test_a_trace_of_a_script_is_named_after_the_script(cannery: Run, tmp_path: Path) -> None:
+    (tmp_path / "count.py").write_text("import ctypes; ctypes.CDLL('libascendcl.so').aclInit(None)\n")
+    assert cannery("run", "--", sys.executable, "count.py").stderr.endswith("trace count.cann\n")
+
+
+def test_the_size_is_that_of_info(cannery: Run, caller: Path) -> None:
+    line = cannery("run", "-o", "a.cann", "--", caller, "3000").stderr
+    holds = next(text for text in cannery("info", "a.cann").stdout.splitlines() if "holds" in text)
+    assert holds.split(", ")[-1] == line.split(", ")[2]
+
+
+def test_a_program_that_dies_in_its_first_call_is_not_said_to_have_made_none(cannery: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.c").write_text('#include "acl/acl.h"\nint main(void) { return aclInit((const char *)8); }\n')
+    command = [os.environ.get("CC", "cc"), f"-I{sdk.include_folder()}", "p.c", "-o", "p"]
+    subprocess.run([*command, f"-L{sdk.library_folder()}", "-lascendcl"], cwd=tmp_path, check=True)
+    done = cannery("run", "-o", "a.cann", "--", "./p")
+    assert done.returncode == 128 + signal.SIGSEGV
+    assert done.stderr == "cannery: no runtime call was recorded; the trace a.cann is empty\n"
+
+
+def test_an_engine_that_does_not_start_leaves_its_line_and_no_false_one(cannery: Run, caller: Path) -> None:
+    done = cannery("run", "-o", "a.cann", "--engine", "host", "--", caller, "5")
+    first, last = done.stderr.splitlines()
+    assert "the program has no running Python" in first
+    assert last == "cannery: no runtime call was recorded; the trace a.cann is empty"
+
+
+def test_a_misspelt_variable_is_told_once_with_the_nearest(cannery: Run, caller: Path) -> None:
+    done = cannery("run", "-o", "a.cann", "--", "sh", "-c", f"{caller} 1; {caller} 2", CANNERY_PRODUKT="310P")
+    first, last = done.stderr.splitlines()
+    assert first == (
+        "cannery: CANNERY_PRODUKT is not a variable of Cannery (did you mean CANNERY_PRODUCT?); it has no effect"
+    )
+    assert "2 processes" in last
+
+
+def test_a_disk_that_is_too_small_is_named_in_the_trace(cannery: Run, caller: Path) -> None:
+    script = f"ulimit -f 32; exec {caller} 5"  # 16 or 32 KiB: no window fits
+    done = cannery("run", "-o", "a.cann", "--", "bash", "-c", script)
+    assert done.returncode == 0
+    assert "ended: the file size limit of this process is" in done.stderr
+    assert "recording ended before the process did: the file size limit" in cannery("info", "a.cann").stdout
+
+
 def test_no_record_only_simulates(cannery: Run, caller: Path, tmp_path: Path) -> None:
     done = cannery("run", "--no-record", "--", caller, "10", "exit", "3")
     assert (done.returncode, done.stderr) == (3, "")
@@ -142,7 +186,7 @@ def test_no_record_only_simulates(cannery: Run, caller: Path, tmp_path: Path) ->
 
 def test_a_program_without_calls_is_said_to_have_made_none(cannery: Run) -> None:
     assert cannery("run", "-o", "a.cann", "--", "true").stderr == (
-        "cannery: no runtime call was made; the trace a.cann is empty\n"
+        "cannery: no runtime call was recorded; the trace a.cann is empty\n"
     )
 
 

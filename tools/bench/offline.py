@@ -46,6 +46,9 @@ def measure(bench: Bench) -> None:
             "read": partial(_timed, name, partial(_read, trace)),
             "seal": partial(_seal, name, unsealed, bench.trace()),
         }
+        for verb in ("show", "stats"):
+            ways[verb] = partial(_command, name, verb, trace)
+            ways[f"{verb} of one call"] = partial(_command, name, verb, empty)
         if has_diff:
             run(bench.recorded(*args, trace=other))
             ways["diff"] = partial(_command, name, "diff", trace, other)
@@ -55,7 +58,10 @@ def measure(bench: Bench) -> None:
         bench.add(f"replay of the {name}", speed, "k calls/s", least=500)
         if has_diff:
             speed = counts.calls / bench.difference(f"diff/{name}", f"diff of one call/{name}")
-            bench.add(f"diff of two runs of the {name}", speed, "k calls/s")
+            bench.add(f"diff of two runs of the {name}", speed, "k calls/s", least=34)
+        for verb in ("show", "stats"):
+            speed = counts.calls / bench.difference(f"{verb}/{name}", f"{verb} of one call/{name}")
+            bench.add(f"{verb} of the {name}", speed, "k calls/s", least=150)
         bench.add(f"reading the {name}", counts.records / bench.least(f"read/{name}"), "k records/s", least=400)
         bench.add(f"sealing the {name}", counts.records / bench.least(f"seal/{name}"), "k records/s")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cannery.tools import callset, state_at, terminal, traces
+from cannery.tools import callset, options, state_at, terminal, traces
 from cannery.tools.callset import CallSet
 from cannery.tools.errors import Failure
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 @click.option("--ignore", multiple=True, metavar="FUNCTION[,...]",
               help="Leave out calls of these functions; * and ? stand for anything. May be repeated.")
 @click.option("--payloads/--no-payloads", default=True, help="Compare the bytes that were copied, or not.")
-@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, metavar="N",
+@click.option("--limit", type=options.Whole(), default=10, show_default=True, metavar="N",
               help="Causes to describe for each process; the others are counted. 0: all.")
 @click.option("--unfold", is_flag=True, help="Describe each difference by itself, also those that seem to follow.")
-@click.option("--process", type=int, metavar="N", help="Only this process of A (see 'cannery info').")
+@click.option("--process", type=options.Whole(1), metavar="N", help="Only this process of A (see 'cannery info').")
 @click.pass_context
 def command(context: click.Context, /, first: str, second: str, as_json: bool, junit: str | None,
             calls: CallSet | None, ignore: tuple[str, ...], payloads: bool, limit: int, unfold: bool,
@@ -58,16 +58,15 @@ def command(context: click.Context, /, first: str, second: str, as_json: bool, j
     with traces.opened(first) as a, traces.opened(second) as b:
         with terminal.progress("comparing", _total(a)) as progress:
             try:
-                options = Options(_wanted(a, b, calls, ignore), payloads, not unfold, progress)
-                found = diff((a, b), options, limit or None, process)
+                chosen = Options(_wanted(a, b, calls, ignore), payloads, not unfold, progress)
+                found = diff((a, b), chosen, limit or None, process)
             except KeyError:
                 traces.processes(a, process)
                 raise
         for path, bundle in ((first, a), (second, b)):
             if not bundle.processes:
                 found.notes.append(f"{path}: no runtime call was recorded")
-            for problem in bundle.problems:
-                click.echo(f"cannery: {path}: {problem}", err=True)
+            traces.report(bundle, path)
         if junit is not None:
             _write_junit(junit, found, (first, second))
         if as_json:
@@ -82,14 +81,8 @@ def command(context: click.Context, /, first: str, second: str, as_json: bool, j
 
 def _total(bundle: "Bundle") -> int | None:
     """How many calls there are, where that is known without reading them all."""
-    from cannery.recorder.format import DamagedTrace
-
-    try:
-        if all(stream.finished for stream in bundle.processes):
-            return sum(stream.counts().calls for stream in bundle.processes)
-    except DamagedTrace:
-        pass
-    return None
+    counts = [traces.calls(stream) for stream in bundle.processes]
+    return None if None in counts else sum(number or 0 for number in counts)
 
 
 def _wanted(a: "Bundle", b: "Bundle", calls: CallSet | None, ignore: tuple[str, ...]) -> "Wanted | None":

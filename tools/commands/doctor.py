@@ -62,7 +62,7 @@ def _findings(clean: bool) -> "list[Finding]":
     except SettingError:
         settings = Settings()
     chosen = profile(settings.product if settings.product in PRODUCTS else Settings().product)
-    found = [loading.variables(), system.compiler(), system.python_library(), system.c_library()]
+    found = [loading.variables(), system.compiler(), system.python_library(), system.c_library(), system.machine_form()]
     found += [system.memory_files(chosen), system.shared_memory(), system.machine_memory(chosen)]
     found += [system.address_range(settings.devices)]
     try:

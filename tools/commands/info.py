@@ -1,6 +1,6 @@
 """``cannery info``: what a trace holds."""
 
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,19 +41,13 @@ def command(context: click.Context, /, trace: str, as_json: bool) -> None:
 def _describe(bundle: "Bundle") -> dict[str, Any]:
     from cannery.recorder.format import DamagedTrace
 
-    problems: list[str] = list(bundle.problems)
-    damaged = False
-    processes = []
+    processes = [_describe_process(bundle, stream) for stream in bundle.processes]
+    damage = bundle.damage_beside()
     for stream in bundle.processes:
-        process, damage = _describe_process(bundle, stream)
-        processes.append(process)
-        problems += damage
-        damaged = damaged or bool(damage)
-    try:
+        damage += [*stream.verify(), *stream.problems]
+    end = None
+    with suppress(DamagedTrace):
         end = bundle.end
-    except DamagedTrace as damage:
-        end, damaged = None, True
-        problems.append(str(damage))
     return {
         "trace": str(bundle.path),
         "version": bundle.version,
@@ -64,18 +58,18 @@ def _describe(bundle: "Bundle") -> dict[str, Any]:
         "calls": sum(process["calls"] for process in processes),
         "failures": sum(process["failures"] for process in processes),
         "threads": sum(process["threads"] for process in processes),
-        "bytes": sum(path.lstat().st_size for path in Path(bundle.path).rglob("*") if path.is_file()),
+        "bytes": traces.stored(bundle.path),
         "processes": processes,
-        "problems": problems,
-        "damaged": damaged,
+        "problems": [*dict.fromkeys(map(str, [*bundle.problems, *damage]))],
+        "damaged": bool(damage),
     }
 
 
-def _describe_process(bundle: "Bundle", stream: "ProcessStream") -> tuple[dict[str, Any], list[str]]:
-    """What there is to say about a process, and what could not be read."""
+def _describe_process(bundle: "Bundle", stream: "ProcessStream") -> dict[str, Any]:
+    """What there is to say about a process, as far as it can be read."""
     from cannery.recorder.format import DamagedTrace
 
-    header, damage = stream.header, []
+    header = stream.header
     found: dict[str, Any] = {
         "process": stream.ordinal,
         "parent": header.get("parent"),
@@ -94,15 +88,12 @@ def _describe_process(bundle: "Bundle", stream: "ProcessStream") -> tuple[dict[s
         "sealed": stream.finished,
         "in_flight": [],
     }
-    try:
+    with suppress(DamagedTrace):
         found["end"] = stream.end
-        found["in_flight"] = _in_flight(bundle, stream)
-    except DamagedTrace as error:
-        damage.append(str(error))
+    found["in_flight"] = _in_flight(bundle, stream)
     try:
         counts = stream.counts()
-    except DamagedTrace as error:
-        damage.append(str(error))
+    except DamagedTrace:
         found |= _counted(stream)
     else:
         found |= {
@@ -115,7 +106,7 @@ def _describe_process(bundle: "Bundle", stream: "ProcessStream") -> tuple[dict[s
         }
         if counts.running:
             found["in_flight"] = _in_flight(bundle, stream, running=True)
-    return found, damage
+    return found
 
 
 def _counted(stream: "ProcessStream") -> dict[str, Any]:
@@ -138,9 +129,9 @@ def _in_flight(bundle: "Bundle", stream: "ProcessStream", running: bool = False)
 
     unfinished = Unfinished()
     if running:
-        for record in stream.records():
+        for record in stream.records(tolerant=True):
             unfinished.note(record)
-    return unfinished.lines(Printer(bundle.schema), stream.inflight())
+    return unfinished.lines(Printer(bundle.schema), stream.inflight(tolerant=True))
 
 
 def _print(found: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cannery.tools import options, traces
+from cannery.tools import options, terminal, traces
 from cannery.tools.errors import DIVERGED, FAILED, OK
 
 if TYPE_CHECKING:
@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 @click.command(name="replay")
 @click.argument("trace", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-@click.option("--process", type=int, metavar="N", help="Only this process of the trace (see 'cannery info').")
+@options.process
 @click.option("--keep-going", is_flag=True, help="Go on after the first difference and list up to 100.")
+@options.kernels(
+    "Python file with kernel models: what kernels wrote is computed again, and has to be within the"
+    " tolerance of the model. May be repeated."
+)
 @options.what_if
 @click.pass_context
 def command(context: click.Context, /, trace: str, as_json: bool, process: int | None, keep_going: bool,
-            **changes: Any) -> None:  # fmt: skip
+            kernels: tuple[str, ...], **changes: Any) -> None:  # fmt: skip
     """Execute a trace again, without the program, and compare every return value, output, byte and wait.
 
     \b
@@ -28,8 +32,10 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
       cannery replay a.cann
       cannery replay a.cann --product 310P      what would that product have answered?
       cannery replay a.cann --schedule late     what if the device had been slower?
+      cannery replay a.cann --kernels models.py do these models still give the recorded results?
 
-    With --product, --schedule or --behaviour the report lists what changes.
+    Without --kernels, what kernels wrote is taken from the trace. With --product, --schedule or --behaviour the report
+    lists what changes.
 
     Exit status: 0 all the same, 1 something differs (the report names the call, the objects involved and the calls
     before), 2 the trace could not be replayed.
@@ -43,17 +49,21 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
     from cannery.tools.errors import Failure
 
     changed = {name: value for name, value in changes.items() if value is not None}
+    models = options.load_models(kernels, False) if kernels else None
     with traces.opened(trace) as bundle:
         results = []
         ended_early = {}
         for stream in traces.processes(bundle, process):
             try:
-                results.append(replay_process(bundle, stream, changed, keep_going))
+                with terminal.progress("replaying", traces.calls(stream)) as progress:
+                    results.append(replay_process(bundle, stream, changed, keep_going, progress, models))
                 with suppress(TraceError):  # damage, which the result tells
                     ended_early[results[-1].process] = stream.counts().stopped
             except ReplayError as error:
                 raise Failure(f"{trace}: {error}") from None
         status = max(_status(result) for result in results)
+        if traces.report(bundle, trace):
+            status = status or FAILED
         if as_json:
             traces.print_json({"trace": trace, "status": status, "processes": [result.to_json() for result in results]})
         else:
@@ -81,6 +91,13 @@ def _print(result: "Result", trace: str) -> None:
         click.echo(
             f"{trace}: {traces.count(result.unverified, 'result')} not compared: the trace was recorded without the "
             "bytes they follow from (--payload)"
+        )
+    if result.rerun:
+        click.echo(f"{trace}: {traces.count(result.rerun, 'kernel launch', 'kernel launches')} computed again")
+    for name, times in result.not_rerun.items():
+        click.echo(
+            f"{trace}: no model given for {name}: what {traces.count(times, 'launch', 'launches')} wrote was taken "
+            "from the trace"
         )
     for name, times in result.supported_now.items():
         click.echo(f"{trace}: {name} was unsupported, is implemented now: {traces.count(times, 'call')} skipped")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cannery.tools import callset, state_at, traces
+from cannery.tools import callset, options, state_at, traces
 from cannery.tools.callset import CallSet
 from cannery.tools.errors import FAILED, Failure
 
@@ -39,9 +39,10 @@ class Filter(NamedTuple):
 @callset.option
 @click.option("--function", "functions", multiple=True, metavar="PATTERN",
               help="Only functions of that name; * and ? stand for anything. May be repeated.")
-@click.option("--thread", "threads", multiple=True, type=int, metavar="N", help="Only that thread. May be repeated.")
+@click.option("--thread", "threads", multiple=True, type=options.Whole(), metavar="N",
+              help="Only that thread. May be repeated.")
 @click.option("--failed", is_flag=True, help="Only calls that returned an error.")
-@click.option("--process", type=int, metavar="N", help="Only this process of the trace (see 'cannery info').")
+@options.process
 @click.option("--bare", is_flag=True, help="Leave out call numbers and times, so that two listings can be compared.")
 @click.option("--notes", is_flag=True, help="Also print what was noted about the host.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per record; docs/commands.md has its keys.")
@@ -79,10 +80,10 @@ def command(context: click.Context, /, trace: str, process: int | None, bare: bo
         return
     if memory or dtype or shape:
         raise click.UsageError("--memory, --dtype and --shape belong to --at N")
-    damaged = False
     with traces.opened(trace) as bundle:
         wanted = _filter(bundle, **choice)
         streams = traces.processes(bundle, process)
+        line = None
         for stream in streams:
             if len(streams) > 1 and not as_json:
                 click.echo(f"process {stream.ordinal}:")
@@ -91,9 +92,9 @@ def command(context: click.Context, /, trace: str, process: int | None, bare: bo
                 sys.stdout.write(line)
                 sys.stdout.write("\n")
         sys.stdout.flush()
-        for problem in [*bundle.problems, *(problem for stream in streams for problem in stream.problems)]:
-            click.echo(f"cannery: {trace}: {problem}", err=True)
-            damaged = damaged or not isinstance(problem, str)
+        if line is None:
+            click.echo(f"cannery: {trace}: nothing fits what was asked for", err=True)
+        damaged = traces.report(bundle, trace, *(problem for stream in streams for problem in stream.problems))
     context.exit(FAILED if damaged else 0)
 
 
@@ -107,14 +108,17 @@ def _filter(bundle: "Bundle", calls: CallSet | None, functions: tuple[str, ...],
     return Filter(calls, callset.chooser(calls, known), frozenset(names), **choice)
 
 
-def _chosen(stream: "ProcessStream", wanted: Filter) -> "Iterator[Record]":
-    """The records to print, in order. With a call comes the end of its wait."""
+def _chosen(
+    stream: "ProcessStream", wanted: Filter, seen: "Callable[[Record], None]" = lambda record: None
+) -> "Iterator[Record]":
+    """The records to print, in order. With a call comes the end of its wait. ``seen`` gets all that were read."""
     from cannery.recorder.records import Call, Enter, Exit, Invoke, Note, Returned
 
     first = wanted.calls.first if wanted.calls else 0
     last = wanted.calls.last if wanted.calls else None
     waiting: set[int] = set()
     for record in stream.records(first, tolerant=True):
+        seen(record)
         if isinstance(record, Call | Enter):
             if last is not None and record.number > last and not waiting:
                 return
@@ -154,7 +158,7 @@ def _lines(bundle: "Bundle", stream: "ProcessStream", wanted: Filter, bare: bool
     printer = Printer(bundle.schema, bare)
     mark = _marker()
     unfinished = Unfinished()
-    for record in _chosen(stream, wanted):
+    for record in _chosen(stream, wanted, printer.see):
         line = printer.line(record)
         unfinished.note(record)
         if isinstance(record, Call | Exit) and record.ret and bundle.schema[record.function].can_fail:
@@ -162,7 +166,7 @@ def _lines(bundle: "Bundle", stream: "ProcessStream", wanted: Filter, bare: bool
         yield line
     if not wanted.chooses:
         state = "is in" if stream.alive else "had not returned when the process ended"
-        for line in unfinished.lines(printer, stream.inflight()):
+        for line in unfinished.lines(printer, stream.inflight(tolerant=True)):
             yield f"{state}: {line}"
 
 

@@ -1,12 +1,11 @@
 """``cannery stats``: a trace in numbers."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cannery.tools import callset, terminal, traces
+from cannery.tools import callset, options, terminal, traces
 from cannery.tools.callset import CallSet
 from cannery.tools.errors import FAILED, OK
 
@@ -23,13 +22,15 @@ _MOVED: Final = {
     "device_to_device": "device to device",
     "host_to_host": "host to host",
     "files": "from files",
+    "kernel_writes": "written by kernel models",
+    "kernel_reads": "of host memory read by kernel models",
 }
 
 
 @click.command(name="stats")
 @click.argument("trace", type=click.Path())
 @callset.option
-@click.option("--process", type=int, metavar="N", help="Only this process of the trace (see 'cannery info').")
+@options.process
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; docs/commands.md has its keys.")
 @click.pass_context
 def command(context: click.Context, /, trace: str, calls: CallSet | None, process: int | None, as_json: bool) -> None:
@@ -45,7 +46,6 @@ def command(context: click.Context, /, trace: str, calls: CallSet | None, proces
 
     Exit status: 0 fine, 2 the trace could not be read, or not to its end: what can be read is counted.
     """
-    damaged = False
     with traces.opened(trace) as bundle:
         chosen = callset.chooser(calls, [form.name for form in bundle.schema.functions])
         streams = traces.processes(bundle, process)
@@ -56,9 +56,7 @@ def command(context: click.Context, /, trace: str, calls: CallSet | None, proces
             for numbers in found:
                 for line in _lines(numbers, len(found) > 1):
                     click.echo(line)
-        for problem in [*bundle.problems, *(problem for stream in streams for problem in stream.problems)]:
-            click.echo(f"cannery: {trace}: {problem}", err=True)
-            damaged = damaged or not isinstance(problem, str)
+        damaged = traces.report(bundle, trace, *(problem for stream in streams for problem in stream.problems))
     context.exit(FAILED if damaged else OK)
 
 
@@ -71,10 +69,7 @@ def _count(bundle: "Bundle", stream: "ProcessStream", chosen: Any) -> dict[str, 
     span = stream.header["device_span"] // (devices if isinstance(devices, int) and devices > 0 else 1)
     span = min(span, DEVICE_SPAN)  # behind the devices come addresses that the program maps itself
     stats = Stats(bundle.schema, span, chosen)
-    total = None
-    with suppress(DamagedTrace):
-        total = stream.counts().calls if stream.finished else None
-    with terminal.progress("counting", total) as progress:
+    with terminal.progress("counting", traces.calls(stream)) as progress:
         stats.read(stream.records(tolerant=True), progress)
     try:
         stored = stream.payload_sizes()
@@ -122,6 +117,11 @@ def _to_json(process: int, stats: "Stats", stored: dict[bytes, int]) -> dict[str
             "stored": len(stored),
             "stored_bytes": sum(stored.values()),
         },
+        "kernels": [
+            {"kernel": name, "modelled": modelled, "launches": times}
+            for (name, modelled), times in stats.launches.most_common()
+        ],
+        "kernels_failed": stats.kernels_failed,
         "memory": [
             {"device": None if device == HOST else device, **_memory(memory)}
             for device, memory in sorted(stats.memory.items(), key=lambda entry: (entry[0] == HOST, entry[0]))
@@ -174,6 +174,14 @@ def _lines(found: dict[str, Any], several: bool) -> Iterator[str]:
     yield f"threads   {_list(found['threads'].items(), 'thread ')}"
     if found["streams"]:
         yield f"streams   {_list(found['streams'].items(), '')}"
+    if found["kernels"]:
+        shown = [
+            (kernel["kernel"] + ("" if kernel["modelled"] else " (unmodelled)"), kernel["launches"])
+            for kernel in found["kernels"]
+        ]
+        yield f"kernels   {_list(shown, '')}"
+    if found["kernels_failed"]:
+        yield f"          {traces.count(found['kernels_failed'], 'launch', 'launches')} failed"
     moved = [f"{traces.size(size)} {_MOVED[name]}" for name, size in found["bytes"].items() if size]
     yield f"moved     {', '.join(moved) or 'nothing'}"
     yield f"payloads  {_payloads(found['payloads'])}"

@@ -109,11 +109,11 @@ def variables() -> Finding:
     from cannery.runtime.behaviours import behaviour
     from cannery.runtime.products import PRODUCTS
     from cannery.runtime.settings import SettingError, Settings
+    from cannery.runtime.variables import misspelt
     from cannery.tools.errors import suggestion
 
-    known = [f"CANNERY_{name}" for name in KNOWN]
     given = sorted(name for name in os.environ if name.startswith("CANNERY_"))
-    problems = [f"{name} is not a variable of Cannery{suggestion(name, known)}" for name in given if name not in known]
+    problems = misspelt(given)
     try:
         settings = Settings.from_environment(os.environ)
         behaviour(settings.behaviour)
@@ -128,10 +128,3 @@ def variables() -> Finding:
         return Finding("variables", OK, "none set")
     text = ", ".join(f"{name}={os.environ[name]}" for name in given)
     return Finding("variables", NOTE, f"set for every run: {text}")
-
-
-#: What a user may set (docs/commands.md), and what `run` hands on.
-KNOWN: Final = (
-    *("PRODUCT", "DEVICES", "SCHEDULE", "CLOCK", "BEHAVIOUR", "ACL_API", "VIRTUALISED"),
-    *("TRACE", "FORCE", "RECORD", "PAYLOAD", "PAYLOAD_LIMIT", "SESSION", "ENGINE", "CACHE", "LAUNCH", "PURE"),
-)

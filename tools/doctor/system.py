@@ -16,6 +16,7 @@ from typing import Final
 from cannery.runtime.memory import DEVICE_SPAN
 from cannery.runtime.products import Profile
 from cannery.shim import sdk
+from cannery.shim.compiled import compiled_folder
 from cannery.tools.doctor.findings import NOTE, OK, PROBLEM, Finding
 from cannery.tools.traces import size as shown
 
@@ -57,6 +58,17 @@ def python_library() -> Finding:
     except sdk.SdkError as error:
         return Finding("Python library", PROBLEM, str(error))
     return Finding("Python library", OK, f"{found} (Python {platform.python_version()} at {sys.executable})")
+
+
+def machine_form() -> Finding:
+    """The simulated machine runs compiled where Cannery was built so; from its source it takes longer."""
+    folder = compiled_folder()
+    if folder is not None:
+        return Finding("machine", OK, f"compiled, in {folder}")
+    if os.environ.get("CANNERY_PURE", "") not in ("", "0"):
+        return Finding("machine", NOTE, "runs from its source, as CANNERY_PURE asks; calls take longer")
+    remedy = "nothing has to be done; installing from a wheel, or with -C cmake.define.CANNERY_COMPILE=ON, compiles it"
+    return Finding("machine", NOTE, "is not compiled; calls take longer", remedy)
 
 
 def c_library() -> Finding:

@@ -1,4 +1,4 @@
-"""Compiles the machine, and what reads traces, with mypyc: ``compiled.py OUTDIR`` writes C sources and ``compiled.cmake``.
+"""Compiles the machine, and what reads traces, with mypyc: ``compiled.py OUTDIR`` writes C and ``compiled.cmake``.
 
 The Python modules stay the reference and the only source of the rules; the compiled ones are the same code, made
 faster. They go into a folder of their own, which the engine's search path names first (shim/sdk.py), so that either can

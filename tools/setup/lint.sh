@@ -12,3 +12,4 @@ done
 ruff check .
 mypy build/src/cannery
 python -m cannery.tools.generate.coverage --check docs/coverage.md
+python -m cannery.tools.generate.behaviours --check docs/behaviours.md

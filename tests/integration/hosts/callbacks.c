@@ -306,10 +306,57 @@ static void exceptions(void)
     MUST(aclrtFree(device));
 }
 
+static aclrtStream seen;
+
+static void stream_state(aclrtStream stream, aclrtStreamState state, void *data)
+{
+    WANT(data == &seen, 1);
+    seen = stream;
+    add(amount(state == ACL_RT_STREAM_STATE_CREATE_POST ? 1 : 10));
+}
+
+static void device_state(int32_t device, aclrtDeviceState state, void *data)
+{
+    WANT(device, 1);
+    WANT(data == &seen, 1);
+    add(amount(100 << (4 * state)));
+}
+
+static int32_t aborted(int32_t device, aclrtDeviceTaskAbortStage stage, uint32_t limit, void *data)
+{
+    WANT(device, 0);
+    WANT(limit > 0 && limit <= 60000, 1);
+    WANT(data == &seen, 1);
+    add(amount(10000000 << stage));
+    return 0;
+}
+
+static void states(void)
+{
+    aclrtStream stream;
+    MUST(aclrtRegStreamStateCallback("host", stream_state, &seen));
+    MUST(aclrtRegDeviceStateCallback("host", device_state, &seen));
+    MUST(aclrtSetDeviceTaskAbortCallback("host", aborted, &seen));
+    MUST(aclrtCreateStream(&stream));
+    WANT(seen == stream, 1);
+    MUST(aclrtDestroyStream(stream));
+    WANT(count, 11);
+    MUST(aclrtSetDevice(1));
+    MUST(aclrtResetDevice(1));
+    WANT(count, 22 + 100 + 1600 + 25600 + 409600);
+    MUST(aclrtSetCurrentContext(context));
+    MUST(aclrtRegStreamStateCallback("host", NULL, NULL));
+    MUST(aclrtRegDeviceStateCallback("host", NULL, NULL));
+    MUST(aclrtStreamWaitEvent(s, event)); /* nobody records it */
+    MUST(aclrtDeviceTaskAbort(0, 60000));
+    MUST(aclrtSynchronizeStream(s));
+}
+
 static const struct { const char *name; void (*run)(void); } cases[] = {
     { "calls", functions_call_the_runtime }, { "releases", a_function_releases_another_thread },
     { "nested", functions_process_reports }, { "many", many_threads }, { "leave", the_process_ends_in_a_function },
     { "contexts", contexts_end }, { "forked", forked }, { "exceptions", exceptions },
+    { "states", states },
 };
 
 int main(int argc, char **argv)

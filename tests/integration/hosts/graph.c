@@ -222,6 +222,87 @@ static int refusals(void)
     return 5;
 }
 
+/* A stream made for it goes on at one of two labels; another one is activated and has the end. */
+static int labels(void)
+{
+    enum { COUNT = 2 };
+    aclrtStream hand[COUNT];
+    aclrtLabel label[COUNT];
+    aclrtLabelList list;
+    WANT(aclmdlRIBuildBegin(&built, 0), 0);
+    for (int i = 0; i < COUNT; i++) {
+        MUST(aclrtCreateStreamWithConfig(&hand[i], 0, ACL_STREAM_PERSISTENT));
+        WANT(aclmdlRIBindStream(built, hand[i], i ? 0x7fffffff : HEAD), 0);
+        WANT(aclrtCreateLabel(&label[i]), 0);
+    }
+    WANT(aclrtCreateLabelList(label, COUNT, &list), 0);
+    WANT(aclrtSwitchLabelByIndex(device[0], COUNT, list, hand[0]), 0);
+    WANT(aclrtSetLabel(label[0], hand[0]), 0);
+    WANT(aclrtValueWrite(device[0] + 64, 9, 0, hand[0]), 0);
+    WANT(aclrtSetLabel(label[1], hand[0]), 0);
+    WANT(aclrtSwitchStream(device[0], ACL_RT_LESS, device[1], ACL_RT_SWITCH_INT32, hand[1], NULL, hand[0]), 0);
+    WANT(aclrtActiveStream(hand[1], hand[0]), 0);
+    copy(device[1], device[0], ACL_MEMCPY_DEVICE_TO_DEVICE, hand[1]);
+    WANT(aclmdlRIEndTask(built, hand[1]), 0);
+    WANT(aclmdlRIBuildEnd(built, NULL), 0);
+    for (int index = 0; index < COUNT; index++) {
+        WANT(aclrtMemset(device[0], SIZE, 0, SIZE), 0);
+        WANT(aclrtMemset(device[0], SIZE, index, 1), 0);
+        WANT(aclrtMemset(device[1], SIZE, 1, SIZE), 0);
+        WANT(aclmdlRIExecuteAsync(built, s[0]), 0);
+        WANT(aclrtSynchronizeStream(s[0]), 0);
+        WANT(aclrtMemcpy(pinned, SIZE, device[1], SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 0);
+        WANT(pinned[0], index);
+        WANT(pinned[64], index ? 0 : 9);
+    }
+    WANT(aclrtPersistentTaskClean(hand[1]), 0);
+    WANT(aclmdlRIExecuteAsync(built, s[0]), ACL_ERROR_RT_MODEL_EXECUTE);
+    WANT(aclrtDestroyLabelList(list), 0);
+    WANT(aclrtDestroyLabel(label[0]), 0);
+    WANT(aclrtDestroyLabel(label[0]), ACL_ERROR_RT_INVALID_HANDLE);
+    WANT(aclmdlRIDestroy(built), 0);
+    return COUNT;
+}
+
+/* What tasks a captured instance has, one of which is changed. */
+static int tasks(void)
+{
+    aclmdlRI model;
+    aclmdlRITask task[3];
+    aclmdlRITaskType type;
+    aclmdlRITaskParams params;
+    aclrtStream inner;
+    uint32_t streams = 1, count = 0;
+    uint64_t value = 0;
+    WANT(aclmdlRICaptureBegin(s[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 0);
+    WANT(aclrtValueWrite(device[0], 5, 0, s[0]), 0);
+    WANT(aclrtValueWrite(device[1], 6, 0, s[0]), 0);
+    model = end(s[0]);
+    WANT(aclmdlRIGetStreams(model, &inner, &streams), 0);
+    WANT(aclmdlRIGetTasksByStream(inner, NULL, &count), 0);
+    WANT(count, 3); /* the end of the instance too */
+    WANT(aclmdlRIGetTasksByStream(inner, task, &count), 0);
+    WANT(aclmdlRITaskGetType(task[1], &type), 0);
+    WANT(type, ACL_MODEL_RI_TASK_VALUE_WRITE);
+    WANT(aclmdlRITaskGetParams(task[1], &params), 0);
+    WANT(params.type == type && params.valueWriteTaskParams.value == 6, 1);
+    WANT(params.valueWriteTaskParams.devAddr == device[1], 1);
+    params.valueWriteTaskParams.value = 7;
+    WANT(aclmdlRITaskSetParams(task[1], &params), 0);
+    WANT(aclmdlRITaskDisable(task[0]), 0);
+    WANT(aclmdlRIUpdate(model), 0);
+    WANT(aclrtMemset(device[0], SIZE, 0, SIZE), 0);
+    WANT(aclmdlRIExecuteAsync(model, s[0]), 0);
+    WANT(aclrtSynchronizeStream(s[0]), 0);
+    WANT(aclrtMemcpy(&value, 8, device[0], 8, ACL_MEMCPY_DEVICE_TO_HOST), 0);
+    WANT(value, 0);
+    WANT(aclrtMemcpy(&value, 8, device[1], 8, ACL_MEMCPY_DEVICE_TO_HOST), 0);
+    WANT(value, 7);
+    WANT(aclmdlRIDestroy(model), 0);
+    WANT(aclmdlRITaskGetType(task[1], &type), ACL_ERROR_RT_INVALID_HANDLE);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     int done = -1;
@@ -243,6 +324,10 @@ int main(int argc, char **argv)
         done = by_hand();
     else if (strcmp(argv[1], "refusals") == 0)
         done = refusals();
+    else if (strcmp(argv[1], "labels") == 0)
+        done = labels();
+    else if (strcmp(argv[1], "tasks") == 0)
+        done = tasks();
     printf("%d\n", done);
     WANT(aclrtResetDevice(0), 0);
     WANT(aclFinalize(), 0);
