@@ -13,13 +13,17 @@ from cannery.recorder.codec import token_of
 from cannery.recorder.format import PAGE
 from cannery.replayer.opened import OpenCall
 from cannery.replayer.replay import Replay
+from cannery.runtime.binaries import Binary, Kernel
+from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Message, Refused
+from cannery.runtime.flow import Label, LabelList
 from cannery.runtime.graphs import Graph
 from cannery.runtime.handles import ordinal_of
 from cannery.runtime.host_functions import Worker
 from cannery.runtime.ids import HardwareId, IdPool
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.kept import Kept
+from cannery.runtime.kernel_arguments import Arguments
 from cannery.runtime.lanes import TaskGroup
 from cannery.runtime.machine import FAR, Machine, Wait
 from cannery.runtime.notifies import Notify, Numbers
@@ -41,6 +45,12 @@ KINDS: Final[dict[type, str]] = {
     Pool: "memory pool",
     Physical: "physical memory",
     TaskGroup: "task group",
+    CountingNotify: "counting notify",
+    Label: "label",
+    LabelList: "label list",
+    Binary: "binary",
+    Kernel: "kernel",
+    Arguments: "kernel arguments",
 }
 
 #: What an object has for the machine's own use, or shows elsewhere.
@@ -61,6 +71,7 @@ INNER: Final[dict[type, set[str]]] = {
     Window: {"block"},
     Graph: {"tasks", "heads", "end"},
     Worker: {"number"},
+    Binary: {"content", "symbols"},
 }
 _ADDRESSES: Final = {"address", "host"}
 _FUNCTIONS: Final = {"function", "main", "registered", "callbacks"}
@@ -101,9 +112,14 @@ class _View:
             "reservations": self._ranges(memory.virtual.all_reserved()),
             "mappings": self._ranges(memory.virtual.all_mapped()),
             "physical": self._objects(memory.virtual.physical.values()),
+            "counting notifies": self._objects(machine.counting.values()),
+            "labels": self._objects([*machine.labels.values(), *machine.label_lists.values()]),
+            "binaries": self._objects(machine.binaries.values()),
+            "kernels": self._objects(machine.kernels.values()),
+            "kernel arguments": self._objects(machine.arguments.values()),
             "waiting": [self._waiting(place, call) for place, call in enumerate(self._calls)],
             "workers": [self._named(f"W{number}", worker, set()) for number, worker in machine.workers.items()],
-            "callbacks": [self._fields(machine.exceptions, set(), 0)],
+            "callbacks": [{**self._fields(machine.exceptions, set(), 0), **self._fields(machine.told, set(), 0)}],
         }
 
     # Sections
@@ -186,7 +202,7 @@ class _View:
         """An attribute's value: plain, or the name of an object."""
         if value is None or isinstance(value, bool | int | float | str):
             return value
-        if isinstance(value, bytes | memoryview):
+        if isinstance(value, bytes | bytearray | memoryview):
             return bytes(value).hex()
         for cls, shown in self._ways():
             if isinstance(value, cls):
@@ -197,7 +213,7 @@ class _View:
             return {str(self.value(key, depth + 1)): self.value(each, depth + 1) for key, each in value.items()}
         if isinstance(value, list | tuple | deque | set):
             return [self.value(each, depth + 1) for each in value]
-        assert isinstance(value, Kept | Refused), type(value)
+        assert isinstance(value, Kept), type(value)
         return {"is": type(value).__name__, **self._fields(value, set(), depth)}
 
     def _ways(self) -> list[tuple[type, Callable[[Any], Any]]]:

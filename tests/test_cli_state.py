@@ -238,7 +238,7 @@ class TestDiff:
     def test_wrong_use(self, trace: Path, args: tuple[str, ...]) -> None:
         for pair in ((f"{trace}@3", f"{trace}@4", *args), (f"{trace}@3", trace)):
             result = cannery("diff", *pair)
-            assert result.exit_code == 2 and "A@N is compared with B@M" in result.stderr
+            assert result.exit_code == 2 and "compare A@N with B@M" in result.stderr
 
     def test_a_path_with_an_at_is_a_path(self, tmp_path: Path) -> None:
         live = selected()

@@ -50,7 +50,7 @@ def command(context: click.Context, /, first: str, second: str, as_json: bool, j
     states = state_at.parse(first), state_at.parse(second)
     if any(states):
         if None in states or junit is not None or calls is not None or ignore:
-            raise click.UsageError("A@N is compared with B@M, and without --junit, --calls and --ignore")
+            raise click.UsageError("compare A@N with B@M, and without --junit, --calls and --ignore")
         context.exit(state_at.diff((first, second), process, as_json))
     from cannery.replayer.comparison.process import Options
     from cannery.replayer.diff import diff
