@@ -7,9 +7,10 @@ from typing import Any, Final, Self
 from cannery.recorder import format
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace, FutureVersion, MissingFile, NotABundle
-from cannery.recorder.process import ProcessStream, read_optional_sheet, read_sheet
+from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Payload
 from cannery.recorder.schema import FunctionForm, Schema, expand, schema_digest
+from cannery.recorder.sheet import read_optional_sheet, read_sheet
 
 _NO_SCHEMA: Final = "the function table is not the one that the bundle was made with"
 

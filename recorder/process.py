@@ -14,9 +14,10 @@ from cannery.recorder.format import DamagedTrace, MissingFile
 from cannery.recorder.index import Index, read_index
 from cannery.recorder.keyframes import Keyframes, KeyframeWriter
 from cannery.recorder.pack import Pack
+from cannery.recorder.positions import begin_at, origin_of
 from cannery.recorder.records import Call, Enter, Record
 from cannery.recorder.schema import FunctionForm, Schema
-from cannery.recorder.sheet import unpack_sheet
+from cannery.recorder.sheet import read_optional_sheet
 from cannery.recorder.stream import (
     Cursor,
     Head,
@@ -79,7 +80,7 @@ class ProcessStream:
         self._failing = failing_functions(schema)
         self._pack: Pack | None = None
         self._known_index: Index | None = None
-        self._origin = _origin(header, folder)
+        self._origin = origin_of(header, folder)
 
     # What it is
 
@@ -360,7 +361,7 @@ class ProcessStream:
                     raise DamagedTrace(path, 0, f"begins as {head}, not as {expected or number}: it belongs elsewhere")
                 begin = 0
                 if position is not None and position.window == number:
-                    begin, head = _begin(position, head, len(content), path)
+                    begin, head = begin_at(position, head, len(content), path)
                 expected = yield from read_window(
                     content,
                     head,
@@ -484,42 +485,3 @@ def _slot_check(function: int, thread: int, *args: int) -> int:
     for arg in args:
         check ^= arg
     return check
-
-
-def _origin(header: dict[str, Any], folder: Folder) -> tuple[int, int]:
-    """The call and the time that a stream begins with. Raises DamagedTrace."""
-    origin = header.get("origin")
-    if origin is None:
-        return 0, 0
-    if not isinstance(origin, dict) or not all(isinstance(origin.get(key), int) for key in ("call", "time")):
-        raise DamagedTrace(folder.label + format.PROCESS, 0, "the sheet has no origin")
-    return origin["call"], origin["time"]
-
-
-def _begin(position: Position, head: Head, size: int, path: str) -> tuple[int, Head]:
-    """Where to begin in a window, and with which call and time. Raises DamagedTrace: the position is none there."""
-    if not 0 < position.offset <= size or position.call < head.call:
-        raise DamagedTrace(path, 0, f"has no call #{position.call} at byte {position.offset}")
-    return position.offset, Head(head.window, position.call, position.time)
-
-
-def read_sheet(folder: Folder, name: str) -> dict[str, Any]:
-    """The sheet that is all of a file.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        DamagedTrace: it is no sheet.
-    """
-    data = folder.read(name, format.MAX_SHEET)
-    sheet, end = unpack_sheet(data, folder.label + name)
-    if end != len(data):
-        raise DamagedTrace(folder.label + name, end, "bytes after its end")
-    return sheet
-
-
-def read_optional_sheet(folder: Folder, name: str) -> dict[str, Any] | None:
-    """None when there is no such file. Raises DamagedTrace."""
-    try:
-        return read_sheet(folder, name)
-    except FileNotFoundError:
-        return None
