@@ -90,6 +90,7 @@ class _View:
         self.machine = replay.machine
         self._calls = [*replay.open_calls]
         self._start = replay.start
+        self._recorded = {id(event.record): event for event in self.machine.events.values() if event.record is not None}
         self._regions = {address: region for region, address in replay.book.placed()[0].items()}
 
     def sections(self) -> View:
@@ -196,7 +197,9 @@ class _View:
         return found
 
     def _task(self, task: Task) -> dict[str, Any]:
-        return {"task": task.what, "number": getattr(task, "number", None), **self._fields(task, set(), 0)}
+        found = {"task": task.what, "number": getattr(task, "number", None), **self._fields(task, set(), 0)}
+        event = self._recorded.get(id(task))  # of records only the events know that they are theirs
+        return found if event is None else {**found, "event": self._handle(event)}
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """An attribute's value: plain, or the name of an object."""

@@ -66,7 +66,7 @@ class TestObjects:
         assert lines[start + 2].startswith("  stream#3")
         assert lines[start + 3 : start + 6] == [
             "    event wait: number 1, event event#5",
-            "    event record: number 2",
+            "    event record: number 2, event event#6",
             "    memory copy: number 3, destination d+0x0, size 64, source h1+0x0",
         ]
         assert "    notify wait: number 4, notify notify#7" in lines
