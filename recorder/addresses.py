@@ -111,6 +111,15 @@ class AddressBook:
             self._invented += -(-max(size, 1) // PAGE) * PAGE + _GAP
         return address
 
+    def placed(self) -> tuple[dict[int, int], int]:
+        """The addresses of the regions so far, and where the next one would be made up: for :meth:`recall`."""
+        return self._places, self._invented
+
+    def recall(self, places: dict[int, int], invented: int) -> None:
+        """Go on from what :meth:`placed` gave."""
+        self._places = {**places}
+        self._invented = invented
+
     def address(self, wire: int | tuple[int, int] | None) -> int:
         """The address that a wire value names; 0 for null."""
         if wire is None:

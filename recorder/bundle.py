@@ -8,9 +8,10 @@ from typing import Any, Final, Self
 from cannery.recorder import format
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace, FutureVersion, MissingFile, NotABundle
-from cannery.recorder.process import ProcessStream, read_optional_sheet, read_sheet
+from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Payload
 from cannery.recorder.schema import FunctionForm, Schema, expand, schema_digest
+from cannery.recorder.sheet import read_optional_sheet, read_sheet
 
 _FRAMES: Final = 8  # calls inside one another for each array in an array, at most
 _NO_SCHEMA: Final = "the function table is not the one that the bundle was made with"
@@ -72,6 +73,10 @@ class Bundle:
             DamagedTrace: the sheet cannot be read.
         """
         return read_optional_sheet(self._folder, format.END)
+
+    def schema_content(self) -> bytes:
+        """The content of the ``schema`` file. Raises DamagedTrace."""
+        return self._folder.read(format.SCHEMA, format.MAX_SCHEMA)
 
     def damage_beside(self) -> list[DamagedTrace]:
         """What is damaged beside the records and payloads: a process that cannot be told, how the command and the

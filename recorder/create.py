@@ -13,7 +13,13 @@ from cannery.recorder.schema import expand, schema_digest
 from cannery.recorder.sheet import pack_sheet, replace_file, unpack_sheet
 
 _BUNDLE_FILES: Final = frozenset({format.BUNDLE, format.SCHEMA, format.END})
-_PROCESS_FILES: Final = frozenset({format.PROCESS, format.INFLIGHT, format.PACK, format.INDEX, format.END})
+_KEYFRAMES: Final = (format.KEYFRAMES, format.ORIGIN)
+_PROCESS_FILES: Final = frozenset(
+    {
+        *(format.PROCESS, format.INFLIGHT, format.PACK, format.INDEX, format.END),
+        *(f"{name}{suffix}" for name in _KEYFRAMES for suffix in ("", format.PACKED)),
+    }
+)
 
 
 def create_bundle(path: str, session: str, schema: bytes, *, force: bool = False, tool: str = "") -> int:
@@ -33,7 +39,7 @@ def create_bundle(path: str, session: str, schema: bytes, *, force: bool = False
         replace_file(f"{unfinished}/{format.BUNDLE}", pack_sheet(_bundle_sheet(session, schema, tool)))
         lock = hold_lock(f"{unfinished}/{format.BUNDLE}")
         try:
-            _name_bundle(unfinished, path, force)
+            name_bundle(unfinished, path, force)
         except BaseException:
             os.close(lock)
             raise
@@ -54,7 +60,13 @@ def _bundle_sheet(session: str, schema: bytes, tool: str) -> dict[str, Any]:
     }
 
 
-def _name_bundle(unfinished: str, path: str, force: bool) -> None:
+def name_bundle(unfinished: str, path: str, force: bool) -> None:
+    """Give a bundle that was made under another name its own.
+
+    Raises:
+        BundleExists: there is something; ``force`` replaces a bundle that nobody is writing.
+        OSError: it cannot be renamed.
+    """
     try:
         os.rename(unfinished, path)
         return
@@ -67,7 +79,7 @@ def _name_bundle(unfinished: str, path: str, force: bool) -> None:
         except TraceError:
             raise BundleExists(f"{path} exists and is not a Cannery bundle; choose another name") from None
         raise BundleExists(f"{path} exists; --force replaces it")
-    _check_replaceable(path)
+    check_replaceable(path)
     old = f"{path}.{os.urandom(6).hex()}.old{format.UNFINISHED}"
     os.rename(path, old)
     try:
@@ -78,7 +90,7 @@ def _name_bundle(unfinished: str, path: str, force: bool) -> None:
     remove_bundle(old)
 
 
-def _check_replaceable(path: str) -> None:
+def check_replaceable(path: str) -> None:
     """Raises BundleExists for what is not a bundle through and through, and for one that is being written."""
     try:
         read_bundle_sheet(path)
@@ -134,7 +146,7 @@ def _entries(path: str) -> list[tuple[str, str, bool]]:
 
 
 def remove_bundle(path: str) -> None:
-    """Remove a folder of ours: what :func:`_check_replaceable` accepted, or what was not finished."""
+    """Remove a folder of ours: what :func:`check_replaceable` accepted, or what was not finished."""
     entries = _entries(path)
     for folder, name, is_folder in entries:
         if not is_folder:

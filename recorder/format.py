@@ -16,10 +16,13 @@ PROCESS: Final = "process"
 INFLIGHT: Final = "inflight"
 PACK: Final = "payloads.pack"
 INDEX: Final = "index"
+KEYFRAMES: Final = "keyframes"
+ORIGIN: Final = "origin"
 JOURNAL: Final = ".journal"
 CHUNK: Final = ".chunk"
 UNFINISHED: Final = ".new"
 LOST: Final = ".lost"  # what a repair replaced, kept aside
+PACKED: Final = ".pack"
 
 # Kinds of record that are not calls (section 5)
 WINDOW: Final = -1
@@ -120,6 +123,7 @@ MAX_SHEET: Final = 1 << 20
 MAX_INDEX: Final = 64 << 20
 MAX_INDEXED_PAYLOADS: Final = 1_000_000
 MAX_SCHEMA: Final = 16 << 20
+MAX_STATE: Final = 256 << 20
 SLOTS: Final = 1024
 SLOT_SIZE: Final = 64
 SLOT_ARGS: Final = 6

@@ -37,26 +37,26 @@ def packer() -> Callable[[Any], bytes]:
 pack: Final = packer()
 
 
-def unpacker(data: bytes) -> Any:
+def unpacker(data: bytes, elements: int = MAX_ELEMENTS) -> Any:
     """A ``msgpack.Unpacker`` over untrusted bytes. Arrays become tuples; no announced size is believed beyond what the
-    bytes could hold."""
+    bytes could hold. ``elements``: the most that an array or a map may have."""
     size = max(len(data), 1)
     reader = msgpack.Unpacker(
         use_list=False,
         max_buffer_size=size + 1,
         max_str_len=min(size, MAX_INDEX),
         max_bin_len=min(size, MAX_INDEX),
-        max_array_len=min(size, MAX_ELEMENTS),
-        max_map_len=min(size, MAX_ELEMENTS),
+        max_array_len=min(size, elements),
+        max_map_len=min(size, elements),
         max_ext_len=0,
     )
     reader.feed(data)
     return reader
 
 
-def unpack(data: bytes) -> Any:
+def unpack(data: bytes, elements: int = MAX_ELEMENTS) -> Any:
     """One object that is all of ``data``. Raises one of :data:`UNPACK_ERRORS`."""
-    reader = unpacker(data)
+    reader = unpacker(data, elements)
     content = reader.unpack()
     if reader.tell() != len(data):
         raise Malformed(f"{len(data) - reader.tell()} bytes too many")

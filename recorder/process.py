@@ -12,11 +12,22 @@ from cannery.recorder.claim import lives
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace, MissingFile
 from cannery.recorder.index import Index, read_index
+from cannery.recorder.keyframes import Keyframes, KeyframeWriter
 from cannery.recorder.pack import Pack
+from cannery.recorder.positions import begin_at, origin_of
 from cannery.recorder.records import Call, Enter, Record
 from cannery.recorder.schema import FunctionForm, Schema
-from cannery.recorder.sheet import unpack_sheet
-from cannery.recorder.stream import Head, layouts_of, read_head, read_window
+from cannery.recorder.sheet import read_optional_sheet
+from cannery.recorder.stream import (
+    Cursor,
+    Head,
+    Position,
+    committed,
+    head_size,
+    layouts_of,
+    read_head,
+    read_window,
+)
 
 _SLOT: Final = struct.Struct("<II6QQ")
 _HEADER_KEYS: Final = {"settings": dict, "payload": str}
@@ -74,6 +85,7 @@ class ProcessStream:
         self._failing = failing_functions(schema)
         self._pack: Pack | None = None
         self._known_index: Index | None = None
+        self._origin = origin_of(header, folder)
 
     # What it is
 
@@ -105,6 +117,11 @@ class ProcessStream:
         """Whether nothing will be added: every window is sealed, and there is an index."""
         return not any(self._windows().values()) and self._folder.size(format.INDEX) is not None
 
+    @property
+    def first_head(self) -> Head:
+        """The head of the first window: call 0 at time 0, unless the stream was cut out of another."""
+        return Head(1, *self._origin)
+
     # Records
 
     def records(self, start_call: int = 0, *, tolerant: bool = False) -> Iterator[Record]:
@@ -116,8 +133,8 @@ class ProcessStream:
             DamagedTrace: what lies before the damage was yielded.
         """
         windows = self._windows()
-        if not start_call:
-            yield from self._read(windows, Head(1, 0, 0), tolerant)
+        if start_call <= self.first_head.call:
+            yield from self._read(windows, self.first_head, tolerant)
             return
         kept = self._from_call(windows, start_call, tolerant)
         records = self._read({number: windows[number] for number in kept}, None, tolerant, start_call)
@@ -126,6 +143,35 @@ class ProcessStream:
                 yield record
                 break
         yield from records
+
+    def records_from(self, position: Position | None, cursor: Cursor | None = None) -> Iterator[Record]:
+        """The records from a position on, or from the beginning. ``cursor`` is kept at the record that came last.
+
+        Raises:
+            DamagedTrace: what lies before the damage was yielded.
+        """
+        windows = self._windows()
+        if position is None:
+            return self._read(windows, self.first_head, False, cursor=cursor)
+        kept = {number: windows[number] for number in windows if number >= position.window}
+        return self._read(kept, None, False, position=position, cursor=cursor)
+
+    def parts(self, start: Position, end: Position) -> Iterator[tuple[Position, bytes]]:
+        """What lies between two positions, by window: where it begins, and its bytes.
+
+        Raises:
+            DamagedTrace: a window cannot be read.
+        """
+        for number in self._windows():
+            if start.window <= number <= end.window:
+                content, journal = self._load(number)
+                path = self._folder.label + format.window_name(number, format.JOURNAL if journal else format.CHUNK)
+                head = read_head(content, path, journal=journal)
+                if head is None:
+                    return
+                begin = Position(number, head_size(content), head.call, head.time) if number != start.window else start
+                stop = end.offset if number == end.window else committed(content, path)
+                yield begin, content[begin.offset : stop]
 
     def windows(self) -> Iterator[tuple[int, bytes]]:
         """Number and bytes of each window, sealed or not: equal bytes, equal records. Raises DamagedTrace."""
@@ -136,7 +182,7 @@ class ProcessStream:
         """The records of the windows from number ``first`` to before ``end``. Raises DamagedTrace."""
         windows = self._windows()
         kept = {number: windows[number] for number in windows if number >= first and (end is None or number < end)}
-        return self._read(kept, Head(1, 0, 0) if first == 1 else None, tolerant=False)
+        return self._read(kept, self.first_head if first == 1 else None, tolerant=False)
 
     def counts(self) -> Counts:
         """Totals, from the index and the sheets where there are some.
@@ -233,6 +279,27 @@ class ProcessStream:
                 found.append(damage)
         return found
 
+    # States
+
+    def keyframes(self, name: str = format.KEYFRAMES) -> Keyframes | None:
+        """The states that are kept with the stream, None if there are none; those of ``format.ORIGIN``: the one that
+        it begins with, if it was cut out of another.
+
+        Raises:
+            DamagedTrace: their table cannot be read.
+        """
+        return Keyframes.read(self._folder, name)
+
+    def keyframe_writer(self, tool: str) -> KeyframeWriter:
+        """To keep states with the stream. Raises OSError."""
+        return KeyframeWriter(self._folder, format.KEYFRAMES, tool)
+
+    def beginning(self) -> Position:
+        """Where the first record stands. Raises DamagedTrace."""
+        head = self.first_head
+        content, _ = self._load(head.window)
+        return Position(head.window, head_size(content), head.call, head.time)
+
     # Payloads
 
     def payload(self, digest: bytes) -> bytes | None:
@@ -273,10 +340,16 @@ class ProcessStream:
         return dict(sorted(found.items()))
 
     def _read(
-        self, windows: dict[int, bool], expected: Head | None, tolerant: bool, start_call: int = 0
+        self,
+        windows: dict[int, bool],
+        expected: Head | None,
+        tolerant: bool,
+        start_call: int = 0,
+        position: Position | None = None,
+        cursor: Cursor | None = None,
     ) -> Iterator[Record]:
         """The records of these windows, but for calls before ``start_call``; ``expected`` is the head that the first
-        must have, where that is known."""
+        must have, where that is known. In the first window begin at ``position``."""
         last = max(windows, default=0)
         for number, is_journal in windows.items():
             path = self._folder.label + format.window_name(number, format.JOURNAL if is_journal else format.CHUNK)
@@ -295,8 +368,18 @@ class ProcessStream:
                     return
                 if head.window != number or expected not in (head, None):
                     raise DamagedTrace(path, 0, f"begins as {head}, not as {expected or number}: it belongs elsewhere")
+                begin = 0
+                if position is not None and position.window == number:
+                    begin, head = begin_at(position, head, len(content), path)
                 expected = yield from read_window(
-                    content, head, self._layouts, path, journal=journal, start_call=start_call
+                    content,
+                    head,
+                    self._layouts,
+                    path,
+                    journal=journal,
+                    start_call=start_call,
+                    begin=begin,
+                    cursor=cursor,
                 )
             except DamagedTrace as damage:
                 if not tolerant:
@@ -411,25 +494,3 @@ def _slot_check(function: int, thread: int, *args: int) -> int:
     for arg in args:
         check ^= arg
     return check
-
-
-def read_sheet(folder: Folder, name: str) -> dict[str, Any]:
-    """The sheet that is all of a file.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        DamagedTrace: it is no sheet.
-    """
-    data = folder.read(name, format.MAX_SHEET)
-    sheet, end = unpack_sheet(data, folder.label + name)
-    if end != len(data):
-        raise DamagedTrace(folder.label + name, end, "bytes after its end")
-    return sheet
-
-
-def read_optional_sheet(folder: Folder, name: str) -> dict[str, Any] | None:
-    """None when there is no such file. Raises DamagedTrace."""
-    try:
-        return read_sheet(folder, name)
-    except FileNotFoundError:
-        return None

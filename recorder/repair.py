@@ -15,9 +15,9 @@ from cannery.recorder.claim import is_locked, read_bundle_sheet
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace, TraceError
 from cannery.recorder.mend import StreamRepair
-from cannery.recorder.process import read_sheet
 from cannery.recorder.schema import expand, schema_digest
 from cannery.recorder.seal import is_alive, locked, process_folders
+from cannery.recorder.sheet import read_sheet
 
 
 class InUse(TraceError):  # noqa: N818

@@ -19,9 +19,8 @@ from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace, TraceError
 from cannery.recorder.index import Index, pack_payloads, read_index, write_index
 from cannery.recorder.pack import Pack
-from cannery.recorder.process import read_sheet
 from cannery.recorder.schema import Schema
-from cannery.recorder.sheet import pack_sheet
+from cannery.recorder.sheet import pack_sheet, read_sheet
 from cannery.recorder.stream import committed, layouts_of
 
 

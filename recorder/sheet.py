@@ -7,7 +7,8 @@ from typing import Any
 
 from xxhash import xxh3_64_digest
 
-from cannery.recorder.format import UNFINISHED, DamagedTrace
+from cannery.recorder.files import Folder
+from cannery.recorder.format import MAX_SHEET, UNFINISHED, DamagedTrace
 from cannery.recorder.packing import UNPACK_ERRORS, damage_text, pack, unpacker
 
 
@@ -47,3 +48,25 @@ def replace_file(path: str, data: bytes) -> None:
     finally:
         os.close(handle)
     os.rename(unfinished, path)
+
+
+def read_sheet(folder: Folder, name: str) -> dict[str, Any]:
+    """The sheet that is all of a file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        DamagedTrace: it is no sheet.
+    """
+    data = folder.read(name, MAX_SHEET)
+    sheet, end = unpack_sheet(data, folder.label + name)
+    if end != len(data):
+        raise DamagedTrace(folder.label + name, end, "bytes after its end")
+    return sheet
+
+
+def read_optional_sheet(folder: Folder, name: str) -> dict[str, Any] | None:
+    """None when there is no such file. Raises DamagedTrace."""
+    try:
+        return read_sheet(folder, name)
+    except FileNotFoundError:
+        return None

@@ -52,6 +52,36 @@ class Head(NamedTuple):
     time: int
 
 
+class Position(NamedTuple):
+    """A place between two records of a stream: the window and the offset in its bytes, the number of the next call, and
+    the time of the step before."""
+
+    window: int
+    offset: int
+    call: int
+    time: int
+
+
+class Cursor:
+    """Where a reader of windows is: the place behind the record that it yielded last."""
+
+    def __init__(self) -> None:
+        self.window = 0
+        self._begin = 0
+        self._reader: Any = None
+
+    def follow(self, window: int, reader: Any, begin: int) -> None:
+        """``reader`` reads that window from the offset ``begin`` on."""
+        self.window = window
+        self._reader = reader
+        self._begin = begin
+
+    @property
+    def offset(self) -> int:
+        """In the bytes of the window."""
+        return self._begin + int(self._reader.tell())
+
+
 def layouts_of(schema: Schema) -> list[Layout]:
     """One per function, by index."""
     found = []
@@ -75,13 +105,29 @@ def read_head(content: bytes, path: str, *, journal: bool) -> Head | None:
         raise DamagedTrace(path, 0, damage_text(error)) from None
 
 
+def head_size(content: bytes) -> int:
+    """How many bytes the head of a window takes. Raises one of UNPACK_ERRORS."""
+    reader = unpacker(content)
+    reader.skip()
+    return int(reader.tell())
+
+
 def read_window(
-    content: bytes, head: Head, layouts: Sequence[Layout], path: str, *, journal: bool, start_call: int = 0
+    content: bytes,
+    head: Head,
+    layouts: Sequence[Layout],
+    path: str,
+    *,
+    journal: bool,
+    start_call: int = 0,
+    begin: int = 0,
+    cursor: Cursor | None = None,
 ) -> Generator[Record, None, Head]:
     """The records of a window after its head; at the end, the head that the next window has to have.
 
     ``journal``: a zero byte ends the records, not the end of the bytes alone. Calls before number ``start_call`` that
-    ended at once are passed over, which takes a fifth of the time.
+    ended at once are passed over, which takes a fifth of the time. ``begin``: the offset to begin at, where the call
+    and the time are those of ``head``; 0: after the window's own head. ``cursor`` is kept at the last record.
 
     Raises:
         DamagedTrace: with the offset in the window's bytes; what stands before it was yielded.
@@ -90,9 +136,12 @@ def read_window(
     number, time = head.call, head.time
     ahead: tuple[Effect, ...] = ()
     count_read, row = 0, None  # row: None between two records, so that an error is known to be in the next
-    reader = unpacker(content)
+    reader = unpacker(content[begin:] if begin else content)
+    if cursor is not None:
+        cursor.follow(head.window, reader, begin)
     try:
-        reader.skip()
+        if not begin:
+            reader.skip()
         for count_read, row in enumerate(reader, 1):  # noqa: B007
             if row.__class__ is not tuple:
                 if row.__class__ is int and row == 0 and journal:
@@ -191,7 +240,7 @@ def read_window(
             raise Malformed("the record is not complete")
         return Head(head.window + 1, number, time)
     except UNPACK_ERRORS as error:
-        offset = _offset(content, count_read if row is None else count_read - 1)
+        offset = _offset(content, begin, count_read if row is None else count_read - 1)
         raise DamagedTrace(path, offset, damage_text(error)) from None
 
 
@@ -338,9 +387,9 @@ def _is_digest(value: Any) -> bool:
     return isinstance(value, bytes) and len(value) == format.DIGEST
 
 
-def _offset(content: bytes, records: int) -> int:
-    """Where the record after the head and that many records begins."""
-    reader = unpacker(content)
-    for _ in range(records + 1):
+def _offset(content: bytes, begin: int, records: int) -> int:
+    """Where the record after that many records from ``begin`` begins; from 0, the head comes first."""
+    reader = unpacker(content[begin:])
+    for _ in range(records if begin else records + 1):
         reader.skip()
-    return int(reader.tell())
+    return begin + int(reader.tell())

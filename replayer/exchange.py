@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 
 class ReplayExchange:
-    """See runtime/exchange.py. ``make`` gives the bytes of memory of another process."""
+    """See runtime/exchange.py. ``make`` gives the bytes of memory of another process. ``held``: by device and budget,
+    what other processes had of it last."""
 
     def __init__(self, port: "ReplayPort", make: Callable[[int], DeviceStore]) -> None:
         self._port = port
         self._make = make
-        self._held: dict[tuple[int, int], int] = {}
+        self.held: dict[tuple[int, int], int] = {}
         self._invented = 1 << 40  # entries that a what-if run asks for and the trace does not have
 
     def _answer(self, topic: int) -> tuple[int, ...] | None:
@@ -48,8 +49,8 @@ class ReplayExchange:
     def hold(self, device: int, budget: int, amount: int, limit: int) -> int:
         effect = self._port.peek()
         if effect is not None and self._yes(format.HELD, device, budget):
-            self._held[device, budget] = effect.values[2]
-        return self._held.get((device, budget), 0)
+            self.held[device, budget] = effect.values[2]
+        return self.held.get((device, budget), 0)
 
     def share(self, kind: int, device: int, offset: int, size: int, listed: bool) -> tuple[int, Any]:
         found = self._answer(format.SHARE)

@@ -6,6 +6,7 @@ the step's record, in the order in which the machine gives them.
 """
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from cannery.recorder.records import Enter
@@ -49,9 +50,16 @@ class OpenCalls:
         self._threads: dict[int, list[OpenCall]] = {}
 
     def open(self, enter: Enter) -> OpenCall:
-        call = OpenCall(enter)
-        self._threads.setdefault(enter.thread, []).append(call)
+        return self.add(OpenCall(enter))
+
+    def add(self, call: OpenCall) -> OpenCall:
+        self._threads.setdefault(call.enter.thread, []).append(call)
         return call
+
+    def __iter__(self) -> Iterator[OpenCall]:
+        """By thread, outermost first."""
+        for calls in self._threads.values():
+            yield from calls
 
     def close(self, call: OpenCall) -> None:
         calls = self._threads.get(call.enter.thread, [])

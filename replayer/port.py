@@ -6,6 +6,8 @@ recording has and the machine does not ask for, or the other way round, is a dif
 """
 
 import mmap
+import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,6 +17,8 @@ import xxhash
 from cannery.recorder.codec import token_value
 from cannery.recorder.format import TOPICS
 from cannery.recorder.records import Effect, Payload
+from cannery.recorder.sparse import written_ranges
+from cannery.recorder.window import check_file_size
 from cannery.replayer.exchange import ReplayExchange
 from cannery.runtime.kernels import IN_DEVICE, KernelRun
 from cannery.runtime.ports import Range, Unknown
@@ -89,11 +93,19 @@ class _View:
 
 
 class ReplayStore:
-    """The bytes of one device: anonymous memory, so that pages cost nothing until the machine writes them."""
+    """The bytes of one device: a sparse file in memory, so that pages cost nothing until the machine writes them. Where
+    the system limits the size of files, anonymous memory, which does not know what was written."""
 
     def __init__(self, span: int, budget: Budget) -> None:
-        self._map = mmap.mmap(-1, span, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
+        self._span = span
+        self._file = _memory_file(span)
+        flags = mmap.MAP_SHARED if self._file >= 0 else mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+        self._map = mmap.mmap(self._file, span, flags=flags)
         self.view = _View(memoryview(self._map), budget)
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", -1) >= 0:
+            os.close(self._file)
 
     def discard(self, offset: int, size: int) -> None:
         """Make the range read as zero; whole pages go back to the system."""
@@ -103,8 +115,27 @@ class ReplayStore:
             return
         self.view[offset:first][:] = bytes(first - offset)
         self.view[last : offset + size][:] = bytes(offset + size - last)
-        self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
+        self._map.madvise(mmap.MADV_DONTNEED if self._file < 0 else mmap.MADV_REMOVE, first, last - first)
         self.view.forget(first, last)
+
+    def written(self) -> list[tuple[int, int]]:
+        return [(0, self._span)] if self._file < 0 else [*written_ranges(self._file, self._span)]
+
+
+def _memory_file(size: int) -> int:
+    """A file in memory that is all zeros, or -1."""
+    file = os.memfd_create("cannery-replay", os.MFD_CLOEXEC)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before[1], before[1]))  # beyond it a signal ends the process
+        check_file_size(size)
+        os.ftruncate(file, size)
+    except OSError:
+        os.close(file)
+        return -1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    return file
 
 
 class ReplayPort:

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
-from cannery.recorder.format import TraceError
+from cannery.recorder.format import DamagedTrace, TraceError
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Record
 from cannery.replayer.handovers import HandOvers
+from cannery.replayer.keyframe import KeyframeError, restore
 from cannery.replayer.port import OutOfMemory
 from cannery.replayer.replay import Incomplete, Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
@@ -39,30 +41,7 @@ def replay_process(
     Raises:
         ReplayError: it cannot be replayed; the text says why.
     """
-    header = stream.header
-    try:
-        settings = Settings.from_map(stream.settings)
-        if changes:
-            settings = settings._replace(**changes)
-            settings.check()
-        replay = Replay(
-            settings,
-            bundle.schema,
-            header["device_base"],
-            header["device_span"],
-            header["start"],
-            bundle.content,
-            first_ordinal=header.get("first_ordinal", 0),
-            what_if=bool(changes),
-            keep_going=keep_going,
-            models=models,
-            memory=memory,
-            redacted=header.get("redacted") is True,
-        )
-    except (SettingError, ValueError, TypeError, AttributeError) as error:
-        raise ReplayError(f"process {stream.ordinal}: {error}") from None
-    except OSError as error:
-        raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
+    replay = new_replay(bundle, stream, changes, keep_going, models, memory)
     in_flight = stream.inflight(tolerant=True)
     complete = True
     damage: str | None = None
@@ -93,6 +72,70 @@ def replay_process(
     return _result(bundle, stream, replay, tuple(lines), complete, damage)
 
 
+def new_replay(
+    bundle: Bundle,
+    stream: ProcessStream,
+    changes: dict[str, Any] | None = None,
+    keep_going: bool = False,
+    models: "Models | None" = None,
+    memory: int | None = None,
+) -> Replay:
+    """A replay at the beginning of a process's stream; see :func:`replay_process`.
+
+    Raises:
+        ReplayError: it cannot be replayed; the text says why.
+    """
+    header = stream.header
+    try:
+        settings = Settings.from_map(stream.settings)
+        if changes:
+            settings = settings._replace(**changes)
+            settings.check()
+        replay = Replay(
+            settings,
+            bundle.schema,
+            header["device_base"],
+            header["device_span"],
+            header["start"],
+            bundle.content,
+            first_ordinal=header.get("first_ordinal", 0),
+            what_if=bool(changes),
+            keep_going=keep_going,
+            models=models,
+            memory=memory,
+            redacted=header.get("redacted") is True,
+        )
+    except (SettingError, ValueError, TypeError, AttributeError) as error:
+        raise ReplayError(f"process {stream.ordinal}: {error}") from None
+    except OSError as error:
+        raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
+    if stream.first_head.call:
+        if changes:
+            raise ReplayError(
+                f"process {stream.ordinal}: the trace begins in the middle of another one, in a state that other"
+                " settings would not have led to; replay the whole trace"
+            )
+        _begin(replay, stream)
+    return replay
+
+
+def _begin(replay: Replay, stream: ProcessStream) -> None:
+    """Put a replay into the state that a stream which was cut out of another begins with.
+
+    Raises:
+        ReplayError: the state is not there, or not one of this version.
+    """
+    try:
+        origin = stream.keyframes(format.ORIGIN)
+        if origin is None or not origin.frames:
+            raise DamagedTrace(format.ORIGIN, 0, "is missing")
+        restore(replay, origin, origin.frames[0])
+    except (DamagedTrace, KeyframeError) as error:
+        raise ReplayError(
+            f"process {stream.ordinal}: the state that the trace begins with cannot be read ({error})"
+        ) from None
+
+
 def _told(records: Iterator[Record], replay: Replay, progress: Callable[[int], None]) -> Iterator[Record]:
     for place, record in enumerate(records):
         if not place % _TOLD:
@@ -114,7 +157,7 @@ def _result(
         explanation = explain(stream.records(tolerant=True), bundle.schema, replay.compared.printer, first)
     return Result(
         stream.ordinal,
-        replay.calls,
+        replay.calls - stream.first_head.call,
         replay.compared.count,
         tuple(replay.compared.differences),
         explanation,

@@ -61,6 +61,8 @@ class Replay:
 
     ``schema``, ``base``, ``span`` and ``start`` are the recording's; ``content`` finds the bytes of a payload;
     ``first_ordinal`` is where a forked process goes on numbering its objects.
+    ``calls`` counts the calls so far, those before it began included (``keyframe.py``). ``open_calls`` and ``errands``
+    (worker -> signature of what it runs, as recorded) are what has not ended.
     ``what_if`` replays under ``settings`` that are not the recorded ones: objects are then matched by identity
     instead of by number, and results differ without ending the replay. ``models``: kernel models to run again.
     ``memory``: see :class:`ReplayPort`. ``redacted``: strings of the trace stand for others of their length.
@@ -85,7 +87,7 @@ class Replay:
         self.schema = schema
         self.calls = 0
         self.supported_now: dict[str, int] = {}
-        book = AddressBook(base, span)
+        book = self.book = AddressBook(base, span)
         self._wire: Wire = IdentityWire(book, base) if what_if else Wire(book, TokensAgain())
         self.compared = Comparison(schema, self._wire, what_if or keep_going, redacted)
         self._exact = not what_if
@@ -93,11 +95,12 @@ class Replay:
         self.port = ReplayPort(base, span, content, book.region, exact=not what_if, memory=memory, models=models)
         self.machine = Machine(settings, self.port)
         self.machine.ordinal = first_ordinal
-        self._start = start
+        self.start = start
         self._steps: dict[str, Callable[[Call], None]] = {}
-        self._open = OpenCalls()
+        self.open_calls = OpenCalls()
         self.unfinished = Unfinished()
-        self._errands: dict[int, str] = {}  # worker -> signature of what it runs, as recorded
+        self.errands: dict[int, str] = {}
+        self.in_flight: list[Enter | Invoke] = []
         self._early: dict[int, deque[int]] = {}  # worker -> what functions returned that it has yet to be asked for
 
     def run(self, records: Iterable[Record]) -> None:
@@ -110,7 +113,7 @@ class Replay:
             WireError: a record whose values do not have their forms.
         """
         steps = self._steps
-        outcomes = self._open.outcomes
+        outcomes = self.open_calls.outcomes
         others: dict[type, Callable[[Any], None]] = {Enter: self._enter, Pace: self._pace, Expire: self._expire}
         others |= {Signal: self._signal, Returned: self._returned, Errand: self._errand, ThreadEnd: self._thread_end}
         results: dict[type, Callable[[Any], None]] = {Exit: self._exit, Invoke: self._invoke, Note: self._note}
@@ -131,18 +134,24 @@ class Replay:
                     self._missing(record)
                 others[type(record)](record)
 
-    def finish(self, finished: bool) -> list[Enter | Invoke]:
-        """The stream has no more records. Return the calls, and the functions of the program, that had not ended.
+    def finish(self, finished: bool) -> None:
+        """The stream has no more records: ``in_flight`` are the calls, and the functions of the program, that had not
+        ended.
 
         ``finished``: the process ended by itself, so that an end of a wait that is not in the trace is a difference.
         Otherwise the process may have died between two records.
         """
-        if finished and self._open.outcomes:
+        if finished and self.open_calls.outcomes:
             self._missing(None)
         for worker, values in self._early.items():
             for _ in values:
                 self.compared.differ(None, FUNCTION, f"worker {worker} runs one", "it runs none")
-        return [*self.unfinished.records()]
+        self.in_flight = [*self.unfinished.records()]
+
+    @property
+    def exact(self) -> bool:
+        """Whether the machine is in the state that the recorded one was in, as far as anybody knows."""
+        return self._exact and not self.compared.count
 
     # Calls
 
@@ -165,7 +174,7 @@ class Replay:
         decode_ins, decode_outs, blank = codec.decode_ins, codec.decode_outs, codec.blank
         machine, port = self.machine, self.port
         threads, waits, errands = machine.threads, machine.waits, machine.errands
-        start: int = self._start
+        start: int = self.start
         arguments: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         results: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         remember = self._exact
@@ -236,7 +245,7 @@ class Replay:
         """A call that was recorded as unsupported, or whose function has no implementation here."""
         handler = self._handler(record.function, record.number, record.supported)
         self.port.begin(record.effects)
-        self.machine.begin(self._start + record.time)
+        self.machine.begin(self.start + record.time)
         self._settle()
         self.calls += 1
         answer = MODEL[record.function].result.unsupported
@@ -254,26 +263,26 @@ class Replay:
         assert handler is not None
         args = self.compared.codec(record.function).decode_ins(record.ins)
         self.port.begin(record.effects)
-        self.machine.begin(self._start + record.time)
+        self.machine.begin(self.start + record.time)
         reply = handler(self.machine.thread(record.thread), *args)
         self.calls += 1
-        call = self._open.open(record)
+        call = self.open_calls.open(record)
         if not isinstance(reply, Wait | invoke.Invoke):
             call.reply = reply
             if self._exact:
                 shown = self.compared.shown(record.function, reply)
                 self.compared.differ(record, "wait", "the call waits", f"it returns at once: {shown}")
         else:
-            self._open.reply(call, reply)
+            self.open_calls.reply(call, reply)
         self._settle()
         self.compared.effects(record, self.port)
 
     def _exit(self, record: Exit) -> None:
-        call = self._open.find(record.thread, record.number)
+        call = self.open_calls.find(record.thread, record.number)
         if call is None:
             self.compared.differ(record, _END, "the end of a wait", "no such call is waiting")
             return
-        self._open.close(call)
+        self.open_calls.close(call)
         if not call.ended:
             self.compared.differ(record, _END, "the wait ends here", "the call still waits")
             if self._exact and call.pending in self.machine.waits:
@@ -284,8 +293,8 @@ class Replay:
 
     def _invoke(self, record: Invoke) -> None:
         if record.number is None:
-            self._errands[record.worker] = record.signature
-            first = next((each for each in self._open.outcomes if each.errand is not None), None)
+            self.errands[record.worker] = record.signature
+            first = next((each for each in self.open_calls.outcomes if each.errand is not None), None)
             errand = None if first is None else first.errand
             if not self._exact and errand is None:
                 return  # asked for at another time
@@ -296,7 +305,7 @@ class Replay:
             self.compared.invoked(record, errand.invoke)
             return
         assert record.thread is not None
-        call = self._open.find(record.thread, record.number)
+        call = self.open_calls.find(record.thread, record.number)
         if call is None or not isinstance(call.pending, invoke.Invoke):
             actual = "no such call is open" if call is None else "the call runs none"
             self.compared.differ(record, FUNCTION, "the call runs one", actual)
@@ -307,7 +316,7 @@ class Replay:
 
     def _in_order(self, record: Exit | Invoke, call: OpenCall | None) -> None:
         """Take the outcome that the record shows, which has to be the first that was not shown yet."""
-        outcomes = self._open.outcomes
+        outcomes = self.open_calls.outcomes
         for place, outcome in enumerate(outcomes):
             if outcome.call is call and (call is not None or outcome.errand is not None):
                 del outcomes[place]
@@ -325,7 +334,7 @@ class Replay:
         self._step(record, self.machine.signalled)
 
     def _expire(self, record: Expire) -> None:
-        call = self._open.waiting(record.thread)
+        call = self.open_calls.waiting(record.thread)
         wait = None if call is None else call.pending
 
         def expire() -> None:
@@ -342,7 +351,7 @@ class Replay:
         self._step(record, expire)
 
     def _returned(self, record: Returned) -> None:
-        call = self._open.find(record.thread, record.number)
+        call = self.open_calls.find(record.thread, record.number)
 
         def returned() -> None:
             if call is None or not call.signatures or not isinstance(call.pending, invoke.Invoke):
@@ -350,13 +359,13 @@ class Replay:
                 return
             _, decode = self._wire.returned(call.signatures.pop())
             thread = self.machine.thread(record.thread)
-            self._open.reply(call, self.machine.returned(thread, decode(record.value)))
+            self.open_calls.reply(call, self.machine.returned(thread, decode(record.value)))
 
         self._step(record, returned)
 
     def _errand(self, record: Errand) -> None:
         def done() -> None:
-            signature = self._errands.pop(record.worker, None)
+            signature = self.errands.pop(record.worker, None)
             if signature is None:
                 self.compared.differ(record, FUNCTION, f"worker {record.worker} has run one", "it runs none")
                 return
@@ -371,7 +380,7 @@ class Replay:
 
     def _step(self, record: Pace | Signal | Expire | Returned | Errand, act: Callable[[], None]) -> None:
         self.port.begin(record.effects)
-        self.machine.begin(self._start + record.time)
+        self.machine.begin(self.start + record.time)
         act()
         self._settle()
         self.compared.effects(record, self.port)
@@ -394,15 +403,15 @@ class Replay:
         machine = self.machine
         if machine.waits:
             for wait in machine.take_ended():
-                call = self._open.of(wait)
+                call = self.open_calls.of(wait)
                 if call is not None:
-                    self._open.reply(call, wait.reply)
+                    self.open_calls.reply(call, wait.reply)
                 else:  # a what-if replay waits where the trace did not
                     self._pretend(wait.thread, wait.reply)
         if machine.errands or machine.dismissed:
             errands = machine.take_errands()
             for errand in errands:
-                self._open.outcomes.append(Outcome(None, None, errand))
+                self.open_calls.outcomes.append(Outcome(None, None, errand))
             machine.take_dismissed()
             if self._early:
                 self._catch_up(errands)
@@ -418,7 +427,7 @@ class Replay:
     def _missing(self, record: Record | None) -> None:
         """A step begins, or the stream ends, while there are outcomes that the trace does not show. A what-if replay
         compares the end of a wait when the trace gets there."""
-        outcomes = self._open.outcomes
+        outcomes = self.open_calls.outcomes
         while outcomes:
             outcome = outcomes.popleft()
             if not self._exact:
@@ -428,7 +437,7 @@ class Replay:
                 where = record if call is None else call.enter
                 self.compared.differ(where, FUNCTION, "none is run", f"{_who(outcome)} runs one")
                 continue
-            self._open.close(call)
+            self.open_calls.close(call)
             shown = self.compared.shown(call.enter.function, call.reply)
             self.compared.differ(call.enter, _END, "the call still waits", f"its wait ended: {shown}")
 

@@ -9,6 +9,8 @@ import struct
 from struct import unpack_from
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from cannery.runtime.kept import Kept
+
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
     from cannery.runtime.objects import Device
@@ -35,7 +37,7 @@ Symbols = dict[bytes, Symbol | None]
 """By kernel name; None for what has no place in the file."""
 
 
-class Description:
+class Description(Kept):
     """What aclrtCreateBinary makes: where in host memory a binary is."""
 
     __slots__ = ("address", "handle", "size")
@@ -46,7 +48,7 @@ class Description:
         self.size = size
 
 
-class Binary:
+class Binary(Kept):
     """A loaded binary. ``symbols`` by kernel name; None: any name will do, since a replay does not have the content.
 
     ``cpu``: its functions run on the control processor (AI CPU) of the device. ``lazy``: its bytes are not copied to
@@ -105,7 +107,7 @@ class Binary:
         del machine.binaries[self.handle]
 
 
-class Kernel:
+class Kernel(Kept):
     """A function of a binary. ``modelled``: there is a kernel model for its name. ``told``: the user was told that
     there is none. ``cpu`` and ``symbol`` as in :class:`Binary`."""
 

@@ -3,11 +3,13 @@ many (docs/sessions.md)."""
 
 from typing import TYPE_CHECKING
 
+from cannery.runtime.kept import Kept
+
 if TYPE_CHECKING:
     from cannery.runtime.exchange import Exchange
 
 
-class Budget:
+class Budget(Kept):
     """What this process holds of one budget (``kind``) of a device, and what the ``others`` held when it last asked."""
 
     __slots__ = ("device", "exchange", "held", "kind", "limit", "others")

@@ -9,6 +9,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.errors import Refused
+from cannery.runtime.kept import Kept
 from cannery.runtime.tasks import Gated, Record, Task
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ BITS: Final = 4
 _MASK: Final = (1 << 32) - 1
 
 
-class CountingNotify:
+class CountingNotify(Kept):
     """``value``: the number, of 32 bits. ``pending``: its queued records; ``waiters``: heads of streams that wait."""
 
     __slots__ = ("device", "handle", "number", "pending", "value", "waiters")

@@ -8,12 +8,14 @@ them.
 The numbers are those of ``api/abi/error_codes.json``; a test compares them.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
+
+from cannery.runtime.kept import Kept
 
 if TYPE_CHECKING:
     from cannery.runtime.exceptions import FailedTask
     from cannery.runtime.tasks import Task
+    from cannery.runtime.waits import Until
 
 ACL_SUCCESS: Final = 0
 ACL_ERROR_INVALID_PARAM: Final = 100000
@@ -120,18 +122,18 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error o
 
 
 class Again(Exception):  # noqa: N818 - as above
-    """The call has to wait and then starts again: until ``target`` is done, or ``until`` says so, or, without either,
+    """The call has to wait and then starts again: until ``target`` is done, or ``until`` holds, or, without either,
     until the snapshot lock is released (semantics.md 10.6)."""
 
     __slots__ = ("target", "until")
 
-    def __init__(self, target: "Task | None" = None, until: "Callable[[], bool] | None" = None) -> None:
+    def __init__(self, target: "Task | None" = None, until: "Until | None" = None) -> None:
         super().__init__()
         self.target = target
         self.until = until
 
 
-class Message:
+class Message(Kept):
     """One failure, as aclGetRecentErrMsg will tell it."""
 
     __slots__ = ("function", "read", "refused")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.host_functions import Job, Worker, new_worker
 from cannery.runtime.invoke import Invoke
+from cannery.runtime.kept import Kept
 from cannery.runtime.kernels import Launch
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ SIGNATURE: Final = "void(ptr)"
 BINARY_SIGNATURE: Final = "void(ptr,ptr)"
 
 
-class FailedTask:
+class FailedTask(Kept):
     """What callbacks are told of a task. ``left`` is how many of them have not returned. ``launch``: the task, if it is
     one; ``arguments`` is device memory with what it was launched with, if somebody asked for that."""
 
@@ -55,7 +56,7 @@ class ExceptionCallback(Job):
                 machine.memory.free(failed.arguments)
 
 
-class Exceptions:
+class Exceptions(Kept):
     """The callbacks of a process: the ``main`` one of aclrtSetExceptionInfoCallback (0: none), those that were
     ``registered``, each once. ``failed`` has the tasks that callbacks are being told of, by handle."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from cannery.runtime import graphs
 from cannery.runtime.errors import ACL_ERROR_RT_MODEL_EXECUTE, Refused
 from cannery.runtime.graphs import Flow
+from cannery.runtime.kept import Kept
 from cannery.runtime.lanes import BoundLane
 from cannery.runtime.memory_tasks import gone
 from cannery.runtime.tasks import Record, Task
@@ -32,7 +33,7 @@ INDEX: Final = 4  # bytes of the index of a label
 MOST_JUMPS: Final = 100_000  # of one run (our number): an endless loop ends there
 
 
-class Label:
+class Label(Kept):
     """A place to go on at: ``task`` marks it on the stream of ``lane``, None as long as it is not set. ``listed``: it
     is in a list."""
 
@@ -50,7 +51,7 @@ class Label:
         self.lane = self.task = None
 
 
-class LabelList:
+class LabelList(Kept):
     """Labels to choose from by index."""
 
     __slots__ = ("context", "handle", "labels")

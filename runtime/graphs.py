@@ -14,6 +14,7 @@ not say what overlapping runs of one instance do).
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from cannery.runtime import kept
 from cannery.runtime.errors import (
     ACL_ERROR_RT_MODEL_ABORT_NORMAL,
     ACL_ERROR_RT_MODEL_EXECUTE,
@@ -61,7 +62,7 @@ class ExternalWait(EventWait):
         return made
 
 
-class Kept:
+class Kept(kept.Kept):
     """A task of an instance that the program has a handle of. ``number``: its place in the instance."""
 
     __slots__ = ("graph", "handle", "number", "task")
@@ -73,7 +74,7 @@ class Kept:
         self.number = number
 
 
-class Graph:
+class Graph(kept.Kept):
     """A model instance. ``by_hand``: built by hand, else captured; ``built``: it can be executed.
 
     ``tasks`` are in the order of submission, each with the stream that will run it; ``end`` is the record that ends a

@@ -8,10 +8,12 @@ it calls aclrtProcessReport (:class:`Reports`), or a thread of the runtime does,
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cannery.runtime.invoke import Errand, Invoke
+from cannery.runtime.kept import Kept
 from cannery.runtime.tasks import Gated, Task
+from cannery.runtime.waits import Reply, Then, Until
 
 if TYPE_CHECKING:
     from cannery.runtime.errors import Refused
@@ -96,7 +98,7 @@ class HostReturn(Gated):
             self.function = None
 
 
-class Runner:
+class Runner(Kept):
     """Who runs the functions of some streams."""
 
     __slots__ = ()
@@ -133,7 +135,7 @@ def _next_function(stream: "Stream") -> Task | None:
     return next((task for task in stream.queue if isinstance(task, HostFunction)), None)
 
 
-class Job:
+class Job(Kept):
     """A function of the program for a worker that belongs to no stream."""
 
     __slots__ = ("invoke",)
@@ -192,27 +194,25 @@ class Worker(Runner):
         machine.dismissed.append(self.number)
 
 
-class Batch:
+class Batch(Then):
     """What one aclrtProcessReport runs: everything that was due when it began (reference implementation)."""
 
-    __slots__ = ("call", "functions", "machine", "running", "thread")
+    __slots__ = ("call", "functions", "running", "thread")
 
-    def __init__(self, machine: "Machine", thread: "Thread", call: str, functions: list[HostFunction]) -> None:
-        self.machine = machine
+    def __init__(self, thread: "Thread", call: str, functions: list[HostFunction]) -> None:
         self.thread = thread
         self.call = call
         self.functions = deque(functions)
         self.running: HostFunction | None = None
 
-    def go_on(self, value: int = 0) -> Any:
-        """The reply of the call once the function that it ran last has returned."""
+    def take(self, machine: "Machine", value: int) -> Reply:
         if self.running is not None:
-            self.running.returned(self.machine)
+            self.running.returned(machine)
             self.running = None
         if not self.functions:
             return 0
         self.running = self.functions.popleft()
-        return self.machine.invoke(self.thread, self.call, self.running.invoke, self.go_on)
+        return machine.invoke(self.thread, self.call, self.running.invoke, self)
 
 
 def worker_of(machine: "Machine", context: "Context") -> Worker:
@@ -272,6 +272,13 @@ def launch(machine: "Machine", stream: "Stream", invoke: Invoke, blocking: bool)
     machine.schedule.submit(gate)
 
 
-def until_idle(worker: Worker) -> Callable[[], bool]:
-    """Whether the worker runs nothing, to be asked again and again."""
-    return lambda: worker.running is None
+class Idle(Until):
+    """A worker runs nothing."""
+
+    __slots__ = ("worker",)
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+
+    def holds(self, machine: "Machine") -> bool:
+        return self.worker.running is None

@@ -2,12 +2,14 @@
 
 from typing import TYPE_CHECKING
 
+from cannery.runtime.kept import Kept
+
 if TYPE_CHECKING:
     from cannery.runtime.budgets import Budget
     from cannery.runtime.tasks import RecordWait
 
 
-class HardwareId:
+class HardwareId(Kept):
     """A number that events take for their records.
 
     ``uses`` counts the queued waits and resets that need it, ``waiters`` are those of them that head their stream.
@@ -35,7 +37,7 @@ class HardwareId:
             pool.give(self)
 
 
-class IdPool:
+class IdPool(Kept):
     """``limit`` ids from 0. The one that was given back last is taken first.
 
     ``budget`` is what all processes share. ``exact``: it counts what is taken; else what was ever made, until the

@@ -6,6 +6,8 @@ program or of the runtime, and what it returns is an input of a later step.
 
 from typing import Final
 
+from cannery.runtime.kept import Kept
+
 #: What functions take and return, by name; the number is the shim's (enum cannery_signature).
 SIGNATURES: Final = {
     "void(ptr)": 1,
@@ -18,7 +20,7 @@ SIGNATURES: Final = {
 }
 
 
-class Invoke:
+class Invoke(Kept):
     """``function`` (an address) is to be called with ``arguments`` (ints), as ``signature`` says."""
 
     __slots__ = ("arguments", "function", "signature")
@@ -30,7 +32,11 @@ class Invoke:
         self.signature = signature
 
 
-class Errand:
+#: Stands for one that was shown, and compared, before a replay began in the middle.
+SHOWN: Final = Invoke(0, (), "void(ptr)")
+
+
+class Errand(Kept):
     """What the runtime's own thread ``worker`` has to run."""
 
     __slots__ = ("invoke", "worker")

@@ -9,6 +9,8 @@ Numbers are those of the public implementation.
 
 from typing import TYPE_CHECKING, Final
 
+from cannery.runtime.kept import Kept
+
 if TYPE_CHECKING:
     from cannery.runtime.binaries import Kernel
 
@@ -18,7 +20,7 @@ SYSTEM_PARAMETERS: Final = 8
 POINTER: Final = 8
 
 
-class Parameter:
+class Parameter(Kept):
     """One parameter, at ``offset`` of the block. ``data``: of a placeholder, where in the block its data begins, and
     ``extent`` how long it is; 0 while it has none."""
 
@@ -33,7 +35,7 @@ class Parameter:
         self.extent = 0
 
 
-class Arguments:
+class Arguments(Kept):
     """An argument list for ``kernel``. ``size`` of ``room`` bytes of its block are taken.
 
     ``address`` is that of the block in host memory, 0 while a list that the runtime keeps has no data of placeholders;

@@ -12,6 +12,7 @@ from cannery.runtime.errors import (
     Refused,
     out_of_range,
 )
+from cannery.runtime.kept import Kept
 from cannery.runtime.tasks import Record, Task
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 RESERVED: Final = 8  # tasks of a captured stream that are kept for the runtime's own (our number)
 
 
-class Lane:
+class Lane(Kept):
     """``capturing``: the stream is in capture. ``bound``: it belongs to a model instance."""
 
     __slots__ = ()
@@ -193,7 +194,7 @@ class UpdateLane(Lane):
         return place + 1
 
 
-class TaskGroup:
+class TaskGroup(Kept):
     """Tasks of a capture that can be updated later, all kernels; it has a handle once it is closed. ``updating``: a
     stream updates it now."""
 
@@ -224,7 +225,7 @@ class CapturedRecord(Record):
     waited: bool
 
 
-class Captured:
+class Captured(Kept):
     """What an event in capture has: its latest record there, and the lane with it."""
 
     __slots__ = ("lane", "record")

@@ -56,7 +56,7 @@ def join(machine: "Machine", thread: Thread, context: Context) -> None:
     """
     worker = context.worker
     if worker is not None and worker.running is not None and machine.identify(thread).worker != worker.number:
-        raise Again(until=host_functions.until_idle(worker))
+        raise Again(until=host_functions.Idle(worker))
 
 
 def open_context(machine: "Machine", device: Device, primary: bool) -> Context:

@@ -29,7 +29,7 @@ from cannery.runtime.objects import Context, Device, Event, Process, Stream, Thr
 from cannery.runtime.ports import HostPort
 from cannery.runtime.products import profile
 from cannery.runtime.profiler import Profiler
-from cannery.runtime.reach import Hold, hold, reachable
+from cannery.runtime.reach import hold, reachable
 from cannery.runtime.schedule import FAR
 from cannery.runtime.schedule_serial import make_schedule
 from cannery.runtime.settings import Settings
@@ -38,39 +38,14 @@ from cannery.runtime.small_objects import SmallObject
 from cannery.runtime.state_callbacks import StateCallbacks
 from cannery.runtime.tasks import Task
 from cannery.runtime.visible import visible_devices
+from cannery.runtime.waits import Refusal, Reply, Resume, Retry, Then, Told, Until, Wait
 
 __all__ = ["FAR", "Machine", "Refused", "Wait"]
 
-Reply = Any  # the return value, a tuple of it and the outputs, a Wait, or an Invoke
 Handler = Callable[..., Reply]
 
 _MILLISECOND: Final = 1_000_000
 _MOMENT: Final = 20_000  # ns
-
-
-class Wait:
-    """A call that has to wait for something outside the device. ``reply`` is None until the wait ended.
-
-    It waits for ``targets``, for ``until`` to say yes, and for the release of the snapshot lock where ``unlocking``;
-    then ``resume`` gives the reply. ``deadline`` (monotonic ns) limits it, and ``expired`` is the refusal that its end
-    by the limit means. ``held``: why it could not end when it was asked last.
-    """
-
-    __slots__ = (
-        "deadline", "expired", "function", "held", "reply", "resume", "targets", "thread", "unlocking", "until",
-    )  # fmt: skip
-
-    def __init__(self, thread: int, function: str, targets: Sequence[Task], resume: Callable[[], Reply]) -> None:
-        self.thread = thread
-        self.function = function
-        self.targets = targets
-        self.resume = resume
-        self.unlocking = False
-        self.held: Hold | None = None
-        self.until: Callable[[], bool] | None = None
-        self.deadline: int | None = None
-        self.expired: Refused | None = None
-        self.reply: Reply = None
 
 
 class Machine:
@@ -230,7 +205,7 @@ class Machine:
         function, then = thread.running.pop()
         self.calling = function
         try:
-            return then(value)
+            return then.take(self, value)
         except Refused as refused:
             return self.refuse(thread, function, refused)
 
@@ -277,11 +252,9 @@ class Machine:
 
     # How calls answer.
 
-    def start_again(
-        self, again: Again, thread: Thread, function: str, entry: Handler, arguments: tuple[Any, ...]
-    ) -> Reply:
+    def start_again(self, again: Again, thread: Thread, function: str, arguments: tuple[Any, ...]) -> Reply:
         """The reply of a call that has to wait before it can be made."""
-        retry: Callable[[], Reply] = lambda: entry(thread, *arguments)  # noqa: E731
+        retry = Retry(thread, function, arguments)
         if again.target is not None:
             return self.wait(thread, function, [again.target], retry)
         wait = self._wait(thread, function, [], retry)
@@ -294,8 +267,8 @@ class Machine:
         report = refused.report
         if report is not None and report.left and function.startswith("aclrtSynchronize"):
             refused.with_traceback(None)  # which leads to the frame that the wait is made in
-            wait = self._wait(thread, function, [], lambda: self.refuse(thread, function, refused))
-            wait.until = lambda: not report.left
+            wait = self._wait(thread, function, [], Refusal(thread, function, refused))
+            wait.until = Told(report)
             return wait
         messages = self.process.messages
         (thread.messages if messages is None else messages).append(Message(function, refused))
@@ -308,7 +281,7 @@ class Machine:
         thread: Thread,
         function: str,
         targets: Sequence[Task],
-        resume: Callable[[], Reply],
+        resume: Resume,
         limit: int = -1,
         expired: Refused | None = None,
     ) -> Reply:
@@ -317,7 +290,7 @@ class Machine:
         ``resume`` gives the reply when they are done: now, if nothing outside the device can hold them up.
         """
         if self.schedule.finish(targets):
-            return resume()
+            return resume.reply(self)
         wait = self._wait(thread, function, targets, resume)
         if limit >= 0:
             wait.deadline = self.now + limit * _MILLISECOND
@@ -328,14 +301,14 @@ class Machine:
         self,
         thread: Thread,
         function: str,
-        until: Callable[[], bool],
-        resume: Callable[[], Reply],
+        until: Until,
+        resume: Resume,
         limit: int,
         expired: Refused,
     ) -> Reply:
-        """The reply of a call that waits until ``until`` says yes, as :meth:`wait`."""
-        if until():
-            return resume()
+        """The reply of a call that waits for what ``until`` says, as :meth:`wait`."""
+        if until.holds(self):
+            return resume.reply(self)
         wait = self._wait(thread, function, [], resume)
         wait.until = until
         if limit >= 0:
@@ -343,13 +316,13 @@ class Machine:
             wait.expired = expired
         return wait
 
-    def invoke(self, thread: Thread, function: str, invoke: Invoke, then: Callable[[int], Reply]) -> Invoke:
+    def invoke(self, thread: Thread, function: str, invoke: Invoke, then: Then) -> Invoke:
         """The reply of a call of ``function`` that has its thread run a function of the program; ``then`` gets what
         that returned, and gives the reply."""
         thread.running.append((function, then))
         return invoke
 
-    def _wait(self, thread: Thread, function: str, targets: Sequence[Task], resume: Callable[[], Reply]) -> Wait:
+    def _wait(self, thread: Thread, function: str, targets: Sequence[Task], resume: Resume) -> Wait:
         wait = Wait(thread.ordinal, function, targets, resume)
         self.waits.append(wait)
         return wait
@@ -360,13 +333,13 @@ class Machine:
         while (
             wait.reply is None
             and not (wait.unlocking and self.locked)
-            and (wait.until is None or wait.until())
+            and (wait.until is None or wait.until.holds(self))
             and self.schedule.finish(wait.targets)
         ):
             thread = self.thread(wait.thread)
             self.calling = wait.function
             try:
-                reply = wait.resume()
+                reply = wait.resume.reply(self)
             except Refused as refused:
                 reply = self.refuse(thread, wait.function, refused)
             if isinstance(reply, Wait):
@@ -379,6 +352,14 @@ class Machine:
             wait.held = hold(wait.targets)
 
     # What handlers use.
+
+    def handler(self, function: str) -> Handler:
+        """The handler of a function that has one, by its C name."""
+        from cannery.runtime.api import MODEL  # see calls.table.bind
+
+        handler = self.handlers[MODEL[function].index]
+        assert handler is not None, function
+        return handler
 
     def new_handle(self) -> int:
         """The handle of the next object."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.budgets import Budget
 from cannery.runtime.exchange import MEMORY_BYTES
+from cannery.runtime.kept import Kept
 from cannery.runtime.places import DEVICE, PAGEABLE, PINNED, Allocation, Imported, MappedPlace, Place, Registration
 from cannery.runtime.ranges import AddressMap, Arena
 from cannery.runtime.shared_memory import SharedMemory
@@ -36,7 +37,7 @@ EITHER: Final = "either"
 ONE_WAY: Final = "one-way"
 
 
-class DeviceMemory:
+class DeviceMemory(Kept):
     """The memory of one device. The store is made with the first allocation. ``peak``: the most that was in use."""
 
     __slots__ = ("base", "budget", "capacity", "large", "peak", "small", "store", "used")
@@ -61,7 +62,7 @@ class DeviceMemory:
         return large
 
 
-class Memory:
+class Memory(Kept):
     """All memory of one process's machine.
 
     ``registered`` is host memory that aclrtHostRegister made known, ``pools`` has the memory pools by handle and

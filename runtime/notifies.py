@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cannery.runtime.budgets import Budget
 from cannery.runtime.errors import Refused
+from cannery.runtime.kept import Kept
 from cannery.runtime.tasks import Gated, Record, Task
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from cannery.runtime.reach import Walk
 
 
-class Numbers:
+class Numbers(Kept):
     """The ids of the notifies of a device: the lowest that is free goes to the next one (our choice). ``budget``: what
     all processes share, None where each has its own."""
 
@@ -45,7 +46,7 @@ class Numbers:
             self.budget.release(1)
 
 
-class Notify:
+class Notify(Kept):
     """``recorded`` is the flag. ``pending`` are its queued records, ``waiters`` heads of streams that wait for it, and
     ``waits`` counts all that are queued.
 

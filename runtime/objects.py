@@ -4,14 +4,14 @@ They hold state and no rules; rules are in ``calls/`` (what a call answers) and 
 """
 
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.budgets import Budget
 from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Message, Refused
 from cannery.runtime.exchange import EVENTS, NOTIFIES, STREAMS, Exchange
 from cannery.runtime.ids import HardwareId, IdPool
+from cannery.runtime.kept import Kept
 from cannery.runtime.notifies import Notify, Numbers
 from cannery.runtime.queues import Queues
 from cannery.runtime.tasks import EventWait, Record, SignalRecord, Task
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cannery.runtime.lanes import Captured, Lane
     from cannery.runtime.places import Allocation
     from cannery.runtime.shared_events import SharedEvent
+    from cannery.runtime.waits import Then
 
 SYNC: Final = 0x01
 CAPTURE_STREAM_PROGRESS: Final = 0x02
@@ -47,7 +48,7 @@ _NOT_WAITED_FOR: Final = PERSISTENT | CPU_SCHEDULE | STREAM_DEVICE_USE_ONLY
 MESSAGES_KEPT: Final = 64
 
 
-class Process:
+class Process(Kept):
     """What belongs to the process as a whole.
 
     ``references`` counts aclInit. ``configuration`` is the content of the first one, which later ones have to repeat.
@@ -73,7 +74,7 @@ class Process:
         self.overflow_mode: int | None = None
 
 
-class Thread:
+class Thread(Kept):
     """A host thread that has called. ``follows``: the device it selected, whose primary context is its current one
     until a context is set explicitly. ``running``: its calls that had a function of the program run, innermost last,
     each with what takes the value that the function returns. ``capture_mode``: what aclmdlRICaptureThreadExchangeMode
@@ -98,12 +99,12 @@ class Thread:
         self.limited_by: Stream | None = None
         self.arguments: Arguments | None = None
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
-        self.running: list[tuple[str, Callable[[int], Any]]] = []
+        self.running: list[tuple[str, Then]] = []
         self.known_as: int | None = None
         self.worker = 0
 
 
-class Device:
+class Device(Kept):
     """A device that the process sees: ``index`` is its own id, ``user`` what it is called.
 
     ``selected`` counts aclrtSetDevice; ``contexts`` counts live contexts, and the device is open while there is one.
@@ -138,7 +139,7 @@ class Device:
         self.counting: dict[int, CountingNotify] = {}
 
 
-class Context:
+class Context(Kept):
     """``streams`` by handle, the default stream first; ``graphs``, its model instances. ``failed``: what stopped it in
     stop mode (semantics.md 5). ``worker`` runs its host functions. ``parameters`` were set for it. ``overflow``: its
     memory for marks of overflow, None before somebody needs it (``calls/overflow.py``)."""
@@ -164,7 +165,7 @@ class Context:
         self.overflow: Allocation | None = None
 
 
-class Stream:
+class Stream(Kept):
     """A queue of tasks that run one after the other. ``failure``: the first that no synchronise answered yet.
 
     ``waited_for``: synchronise calls and queries look at it (semantics.md 5: not at those with some flags).
@@ -202,7 +203,7 @@ class Stream:
         self.runner: Runner | None = None
 
 
-class Event:
+class Event(Kept):
     """An event of one of the families of semantics.md 1.1.
 
     ``record`` is the latest record. ``ex``: made by aclrtCreateEventExWithFlag. ``permanent``: has one hardware id

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from cannery.runtime.kept import Kept
 from cannery.runtime.ranges import Block
 from cannery.runtime.virtual import Mapped, VirtualMemory, Window
 
@@ -14,7 +15,7 @@ PINNED: Final = "pinned host memory"
 DEVICE: Final = "device memory"
 
 
-class Allocation:
+class Allocation(Kept):
     """Memory that an allocation call gave. ``size`` is usable, ``reserved`` counts against the device's capacity.
 
     ``device`` and ``block`` are None for pinned host memory. ``live`` is False once it was freed. ``shared``: other
@@ -58,7 +59,7 @@ class Registration(Allocation):
         self.window = window
 
 
-class Place:
+class Place(Kept):
     """Where an address lies. ``allocation`` is None for pageable memory, and for device memory that is not allocated;
     ``offset`` is that in the store of the allocation's device."""
 

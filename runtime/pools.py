@@ -8,6 +8,7 @@ size is used, and it is not divided.
 
 from typing import TYPE_CHECKING, Final
 
+from cannery.runtime.kept import Kept
 from cannery.runtime.memory import Memory
 from cannery.runtime.places import Allocation
 from cannery.runtime.tasks import Task
@@ -28,7 +29,7 @@ USED: Final = 7
 USED_HIGH: Final = 8
 
 
-class Segment:
+class Segment(Kept):
     """``base``: memory that was taken for it. ``stream``: handle of the stream that freed it, in the task ``freeing``,
     while it is kept."""
 
@@ -54,7 +55,7 @@ class PoolFree(Task):
         return None
 
 
-class Pool:
+class Pool(Kept):
     """``size`` is the most that it may have, ``reserved`` what it has, ``used`` what of that is allocated.
 
     ``settings`` are the attributes that can be set.

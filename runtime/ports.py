@@ -6,6 +6,7 @@ the memory of the program; the replay port answers from the trace. An answer tha
 is neither an argument nor the time, is an input that replay cannot reproduce: a defect.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ class DeviceStore(Protocol):
 
     def discard(self, offset: int, size: int) -> None:
         """Give the pages of a freed range back to the system; they read as zero afterwards."""
+
+    def written(self) -> Iterable[tuple[int, int]]:
+        """Offset and size of ranges of whole pages outside of which all bytes are zero, ascending."""
 
 
 class HostPort(Protocol):

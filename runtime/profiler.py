@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from cannery.runtime.kept import Kept
 from cannery.runtime.small_objects import SmallObject
 
 MARKS: Final = 100  # that there can be at a time (reference implementation)
@@ -18,7 +19,7 @@ class Stamp(SmallObject):
         self.ranges = False
 
 
-class Profiler:
+class Profiler(Kept):
     """``ready``: it is initialised, ``runs``: it was started. ``stamps``: those that there are, by number, and ``free``
     the numbers that are not used, that of the next one last. ``pushed``: stretches that began, innermost last."""
 

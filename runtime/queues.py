@@ -6,6 +6,8 @@ What is put into a queue is copied at once, and so is what is taken out: nothing
 from collections import deque
 from typing import Final, NamedTuple
 
+from cannery.runtime.kept import Kept
+
 NAME_ROOM: Final = 128  # bytes of a name, with its end
 LEAST_DEPTH: Final = 2
 GREATEST_DEPTH: Final = 8192
@@ -31,7 +33,7 @@ class Message(NamedTuple):
         return sum(len(part.content) for part in self.parts)
 
 
-class Queue:
+class Queue(Kept):
     """``number``: what the program calls it, one for each queue of a device. ``gone``: destroyed."""
 
     __slots__ = ("depth", "gone", "messages", "name", "number")
@@ -48,7 +50,7 @@ class Queue:
         return len(self.messages) >= self.depth
 
 
-class Queues:
+class Queues(Kept):
     """The queues of one device by number, and the ``routes`` between them: for a source, where its messages go."""
 
     __slots__ = ("by_number", "made", "routes")

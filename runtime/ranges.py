@@ -7,13 +7,15 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
+from cannery.runtime.kept import Kept
+
 T = TypeVar("T")
 
 _SUBDIVISIONS: Final = 16
 _CHUNK: Final = 512
 
 
-class Block:
+class Block(Kept):
     """A run of granules, in use or free; ``before`` and ``after`` are its neighbours in address order."""
 
     __slots__ = ("after", "before", "free", "newer", "older", "size", "start")
@@ -28,7 +30,7 @@ class Block:
         self.older: Block | None = None
 
 
-class Arena:
+class Arena(Kept):
     """Allocates runs of granules from ``size`` of them, numbered from 0.
 
     Free blocks lie in bins by size, sixteen per power of two, and a bitmap tells which bins have any (a segregated
@@ -146,7 +148,7 @@ def _bin(size: int) -> int:
     return _SUBDIVISIONS * (shift + 1) + (size >> shift) - _SUBDIVISIONS
 
 
-class AddressMap(Generic[T]):
+class AddressMap(Kept, Generic[T]):
     """Values by start address, with a look-up of the nearest start at or below an address."""
 
     __slots__ = ("_chunks", "_firsts", "_values")

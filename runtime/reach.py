@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from cannery.runtime.kept import Kept
 from cannery.runtime.tasks import Gated, RecordWait, Task
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def reachable(target: Task, before: list[Task] | None = None) -> bool:
 _DEEP = 16  # streams that wait for each other
 
 
-class Hold:
+class Hold(Kept):
     """Why a target is not reachable: ``gate`` is closed, and nothing that is queued opens it. ``tasks`` are what would
     have to be done behind it: the target, and records that lead from stream to stream."""
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from cannery.runtime.kept import Kept
 from cannery.runtime.reach import reachable
 from cannery.runtime.tasks import DEVICE_LIMIT, Gated, Task
 
@@ -24,7 +25,7 @@ FAR: Final = 1 << 61  # a larger one is no machine word when compiled
 _FEW: Final = 64
 
 
-class Schedule:
+class Schedule(Kept):
     """What the machine asks of a policy. ``count`` numbers the tasks, ``running_task`` is the one
     whose effect takes place.
 

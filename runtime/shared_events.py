@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from cannery.runtime.errors import Again
 from cannery.runtime.ids import HardwareId
+from cannery.runtime.kept import Kept
 from cannery.runtime.tasks import Record, SharedRecord, Task
+from cannery.runtime.waits import Until
 
 if TYPE_CHECKING:
     from cannery.runtime.exchange import Exchange
@@ -24,7 +26,19 @@ class ForeignRecord(Record):
     __slots__ = ()
 
 
-class SharedEvent:
+class Later(Until):
+    """Time went on since ``asked``."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self, asked: int) -> None:
+        self.asked = asked
+
+    def holds(self, machine: "Machine") -> bool:
+        return machine.now != self.asked
+
+
+class SharedEvent(Kept):
     """What an event shares. ``key`` opens it, ``own`` are the outstanding records of this process, and ``foreign``
     those of others that something here waits for, by the names that the exchange gave. ``gone``: the event is
     destroyed."""
@@ -48,8 +62,7 @@ class SharedEvent:
         """
         name = self.exchange.record(self.entry)
         if not name:
-            asked = machine.now
-            raise Again(until=lambda: machine.now != asked)
+            raise Again(until=Later(machine.now))
         record.name = name
         self.own[name] = record
 

@@ -6,6 +6,7 @@ another process lives until it is closed here, whatever becomes of that process.
 
 from typing import TYPE_CHECKING, Any
 
+from cannery.runtime.kept import Kept
 from cannery.runtime.places import Allocation, Imported
 from cannery.runtime.ranges import AddressMap
 from cannery.runtime.virtual import Mapped, VirtualMemory
@@ -15,17 +16,17 @@ if TYPE_CHECKING:
     from cannery.runtime.objects import Device
 
 
-class SharedMemory:
+class SharedMemory(Kept):
     """``any``: there is something at all. ``links`` has the attributes that were set for keys, ``physical`` the
     entries of opened physical memory."""
 
-    __slots__ = ("_addresses", "_exchange", "_imports", "_own", "_virtual", "any", "links", "physical")
+    __slots__ = ("_addresses", "_imports", "_own", "_virtual", "any", "exchange", "links", "physical")
 
     def __init__(self, exchange: "Exchange", virtual: VirtualMemory) -> None:
         self.any = False
         self.links: dict[Any, int] = {}
         self.physical: set[int] = set()
-        self._exchange = exchange
+        self.exchange = exchange
         self._virtual = virtual
         self._own: dict[int, Allocation] = {}  # by entry
         self._imports: dict[Any, list[Imported]] = {}  # by key
@@ -48,12 +49,12 @@ class SharedMemory:
         if isinstance(allocation, Imported):
             allocation.live = False
             self.physical.discard(allocation.entry)
-            self._exchange.close(allocation.entry)
+            self.exchange.close(allocation.entry)
             return
         for entry, own in [*self._own.items()]:
             if own is allocation:
                 del self._own[entry]
-                self._exchange.close(entry)
+                self.exchange.close(entry)
 
     # What it opened.
 
@@ -88,7 +89,7 @@ class SharedMemory:
         imported.live = False
         if not same:
             del self._imports[imported.key]
-            self._exchange.close(imported.entry)
+            self.exchange.close(imported.entry)
 
     def close_device(self, device: "Device") -> None:
         """A device is closed: what was opened on it goes."""
@@ -101,25 +102,25 @@ class SharedMemory:
     def touch(self, allocation: Allocation | None) -> None:
         """Memory was written that others may watch."""
         if isinstance(allocation, Imported):
-            self._exchange.touch(allocation.entry)
+            self.exchange.touch(allocation.entry)
         elif allocation is not None:
             for entry, own in self._own.items():
                 if own is allocation:
-                    self._exchange.touch(entry)
+                    self.exchange.touch(entry)
 
     def touch_all(self) -> None:
         """A kernel wrote memory: any of it may be watched."""
         opened = [imported.entry for imported in self._addresses]
         for entry in {*self._own, *opened, *self.physical}:
-            self._exchange.touch(entry)
+            self.exchange.touch(entry)
 
     def expect(self, allocation: "Allocation | Mapped | None") -> None:
         """Something waits for others to write there."""
         if isinstance(allocation, Mapped):
             allocation = allocation.physical.allocation
         if isinstance(allocation, Imported):
-            self._exchange.untouched(allocation.entry)
+            self.exchange.untouched(allocation.entry)
         elif allocation is not None and allocation.shared:
             for entry, own in self._own.items():
                 if own is allocation:
-                    self._exchange.untouched(entry)
+                    self.exchange.untouched(entry)

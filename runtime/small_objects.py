@@ -5,11 +5,13 @@ They stand in one table by handle. Each kind is a class of its own, in the modul
 
 from typing import TYPE_CHECKING, TypeVar
 
+from cannery.runtime.kept import Kept
+
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
 
 
-class SmallObject:
+class SmallObject(Kept):
     """Base of the kinds. ``handle``: 0 until :func:`keep`."""
 
     __slots__ = ("handle",)

@@ -4,10 +4,12 @@ They run on the thread whose call it is, one after the other, and the call goes 
 runtime makes for itself (streams of captures) and what it opens unasked (a default device) tells nobody (our choice).
 """
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.invoke import Invoke
+from cannery.runtime.kept import Kept
+from cannery.runtime.waits import Reply, Resume, Then
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -30,7 +32,7 @@ Callbacks = dict[bytes, tuple[int, int]]
 """By the name that each was registered under: the function, and what it gets as its last argument."""
 
 
-class StateCallbacks:
+class StateCallbacks(Kept):
     """The callbacks of a process: about streams, devices, and the end of all work of a device (``aborts``)."""
 
     __slots__ = ("aborts", "devices", "streams")
@@ -64,46 +66,31 @@ class StateCallbacks:
         ]
 
 
-class Telling:
-    """A call that runs functions of the program before it goes on with ``then``. ``refusal``: what ends it if one of
-    them returns something but 0."""
+class Telling(Then):
+    """A call that runs functions of the program, ``left`` of them, before it goes on with ``then``."""
 
-    __slots__ = ("call", "left", "machine", "refusal", "then", "thread")
+    __slots__ = ("call", "left", "then", "thread")
 
-    def __init__(
-        self,
-        machine: "Machine",
-        thread: "Thread",
-        call: str,
-        left: list[Invoke],
-        then: Callable[[], Any],
-        refusal: Callable[[int], Exception] | None,
-    ) -> None:
-        self.machine = machine
+    def __init__(self, thread: "Thread", call: str, left: list[Invoke], then: Resume) -> None:
         self.thread = thread
         self.call = call
         self.left = left
         self.then = then
-        self.refusal = refusal
 
-    def returned(self, value: int) -> Any:
-        if value and self.refusal is not None:
-            raise self.refusal(value)
-        return self.go_on()
+    def check(self, value: int) -> None:
+        """What one of them returned may be a reason to go no further: raises Refused."""
 
-    def go_on(self) -> Any:
+    def take(self, machine: "Machine", value: int) -> Reply:
+        self.check(value)
+        return self.go_on(machine)
+
+    def go_on(self, machine: "Machine") -> Reply:
+        """Run the next one. Raises Refused."""
         if not self.left:
-            return self.then()
-        return self.machine.invoke(self.thread, self.call, self.left.pop(0), self.returned)
+            return self.then.reply(machine)
+        return machine.invoke(self.thread, self.call, self.left.pop(0), self)
 
 
-def tell(
-    machine: "Machine",
-    thread: "Thread",
-    call: str,
-    invokes: list[Invoke],
-    then: Callable[[], Any],
-    refusal: Callable[[int], Exception] | None = None,
-) -> Any:
+def tell(machine: "Machine", thread: "Thread", call: str, invokes: list[Invoke], then: Resume) -> Reply:
     """The reply of a call that has these functions run, and then goes on with ``then``."""
-    return Telling(machine, thread, call, invokes, then, refusal).go_on() if invokes else then()
+    return Telling(thread, call, invokes, then).go_on(machine) if invokes else then.reply(machine)

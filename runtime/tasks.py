@@ -16,6 +16,7 @@ from cannery.runtime.errors import (
     Refused,
 )
 from cannery.runtime.ids import HardwareId
+from cannery.runtime.kept import Kept
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -32,7 +33,7 @@ DEVICE_LIMIT: Final = -1
 aclrtSetOpWaitTimeout set last when the wait begins."""
 
 
-class Task:
+class Task(Kept):
     """``number``: order of submission over all streams. ``finish``: device time of completion, valid once ``done``.
     ``caller``: the function whose call submitted it (Schedule.submit)."""
 

@@ -8,8 +8,10 @@ Sources: reference documentation of the virtual memory calls (chapter 11-04) for
 for the order of checks and the numbers; what its driver decides is our choice where nothing else is said.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from cannery.runtime.kept import Kept
 from cannery.runtime.ranges import AddressMap, Arena, Block
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ ACCESS_READ: Final = 1
 ACCESS_READWRITE: Final = 3
 
 
-class Reservation:
+class Reservation(Kept):
     """Addresses that aclrtReserveMemAddress gave. ``block`` is None for a hinted one. ``mappings`` counts what is
     mapped in it, all memory of ``device``."""
 
@@ -37,7 +39,7 @@ class Reservation:
         self.device: Device | None = None
 
 
-class Window:
+class Window(Kept):
     """Device addresses of ``size`` bytes of registered host memory at ``host``."""
 
     __slots__ = ("address", "block", "host", "size")
@@ -49,7 +51,7 @@ class Window:
         self.block = block
 
 
-class Physical:
+class Physical(Kept):
     """Physical memory, of a device or of another process. ``references`` counts its handle: once for its creation,
     once for each time it was retained.
 
@@ -73,7 +75,7 @@ class Physical:
         self.mappings = 0
 
 
-class Mapped:
+class Mapped(Kept):
     """A mapping, which takes the part of an allocation: ``offset`` is that in the store of the device.
 
     ``access`` has the rights that were set by location (id, type). A mapping whose device has none is no memory yet.
@@ -99,7 +101,7 @@ class Mapped:
         return any(self.access.values())
 
 
-class VirtualMemory:
+class VirtualMemory(Kept):
     """Reservations, mappings and physical memory of a process. Addresses from ``base`` to ``end`` are ours to give."""
 
     __slots__ = ("_arena", "_mapped", "_reserved", "_windows", "base", "end", "hinted", "physical")
@@ -172,6 +174,13 @@ class VirtualMemory:
     def give(self, block: Block) -> None:
         """They are not needed any longer."""
         self._arena.release(block)
+    def all_reserved(self) -> Iterator[Reservation]:
+        """By address."""
+        return iter(self._reserved)
+
+    def all_mapped(self) -> Iterator[Mapped]:
+        """By address."""
+        return iter(self._mapped)
 
     # Device addresses of registered host memory: nothing can be mapped to them.
 

@@ -35,6 +35,9 @@ class SharedStore:
     def discard(self, offset: int, size: int) -> None:
         """Nothing: the pages are the other process's."""
 
+    def written(self) -> list[tuple[int, int]]:
+        return [(0, len(self.view))]
+
 
 class LiveExchange:
     """``effects`` is the list of the present step's; ``names`` and ``payloads`` are the recording's once it began."""

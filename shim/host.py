@@ -12,6 +12,7 @@ from cannery.recorder import format
 from cannery.recorder.addresses import AddressBook
 from cannery.recorder.codec import TokenTable
 from cannery.recorder.payloads import PayloadStore, WirePayload
+from cannery.recorder.sparse import written_ranges
 from cannery.recorder.window import check_file_size
 from cannery.shim._engine import ffi, lib
 from cannery.shim.exchange import LiveExchange
@@ -61,6 +62,16 @@ class MemoryFile:
     def discard(self, offset: int, size: int) -> None:
         """Free the whole pages of a range and zero the rest of it."""
         lib.cannery_discard(ffi.from_buffer(self.view) + offset, size)
+
+    def written(self) -> list[tuple[int, int]]:
+        """All of it, where the program closed the descriptor."""
+        size = len(self.view)
+        try:
+            if os.fstat(self.descriptor).st_ino == self.identity:
+                return [*written_ranges(self.descriptor, size)]
+        except OSError:
+            pass
+        return [(0, size)]
 
 
 class LiveHost:

@@ -4,6 +4,7 @@ import mmap
 import os
 from typing import Any
 
+from cannery.recorder.sparse import written_ranges
 from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import Errand
 from cannery.runtime.kernels import KernelRun
@@ -31,10 +32,9 @@ class FakeStore:
     """Device memory in a sparse file in memory; ``discards`` counts what was given back."""
 
     def __init__(self, span: int) -> None:
-        file = os.memfd_create("store")
-        os.ftruncate(file, span)
-        self._map = mmap.mmap(file, span)
-        os.close(file)
+        self.file = os.memfd_create("store")
+        os.ftruncate(self.file, span)
+        self._map = mmap.mmap(self.file, span)
         self.view = memoryview(self._map)
         self.discards = 0
 
@@ -42,6 +42,12 @@ class FakeStore:
         assert size > 0 and offset % PAGE == size % PAGE == 0
         self._map.madvise(mmap.MADV_REMOVE, offset, size)
         self.discards += size
+
+    def written(self) -> list[tuple[int, int]]:
+        return [*written_ranges(self.file, len(self.view))]
+
+    def __del__(self) -> None:
+        os.close(self.file)
 
 
 class FakeHost:

@@ -350,7 +350,7 @@ class Live:
         )
         try:
             replay.run(self.records if given is None else given)
-            replay.in_flight = replay.finish(True)
+            replay.finish(True)
         except Stop:
             pass
         return replay

@@ -11,11 +11,32 @@ from cannery.runtime.calls.registry import HANDLERS
 from cannery.runtime.errors import Refused
 from cannery.runtime.invoke import Errand as Asked
 from cannery.runtime.invoke import Invoke as Function
+from cannery.runtime.waits import Then
 from tests import scenarios
 from tests.live import SCHEMA, Live
 
 CALLBACK = 0x5555_0000_1000
 LAUNCH = "aclrtLaunchCallback"
+
+
+class Second(Then):
+    """The call has another function run, after one that returned 0."""
+
+    def __init__(self, thread: Any, function: int) -> None:
+        self.thread = thread
+        self.function = function
+
+    def take(self, machine: Any, value: int) -> Any:
+        if value:
+            raise Refused(500000, "the function said no")
+        return machine.invoke(self.thread, LAUNCH, Function(self.function, (0, 64), "ptr(ptr,size)"), Last())
+
+
+class Last(Then):
+    """The call ends."""
+
+    def take(self, machine: Any, value: int) -> Any:
+        return 0 if value else 207001
 
 
 @pytest.fixture(autouse=True)
@@ -27,15 +48,7 @@ def handlers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             machine.errands.append(Asked(1, Function(function, (data,), "void(ptr)")))
             return 0
 
-        def second(value: int) -> Any:
-            if value:
-                raise Refused(500000, "the function said no")
-            return machine.invoke(thread, LAUNCH, Function(function, (0, 64), "ptr(ptr,size)"), last)
-
-        def last(value: int) -> int:
-            return 0 if value else 207001
-
-        return machine.invoke(thread, LAUNCH, Function(function, (3, data), "u32(i32,ptr)"), second)
+        return machine.invoke(thread, LAUNCH, Function(function, (3, data), "u32(i32,ptr)"), Second(thread, function))
 
     monkeypatch.setitem(HANDLERS, LAUNCH, launch)
     yield

@@ -25,6 +25,8 @@ VERBS: Final = {
     "stats": "Count what a trace holds: calls, failures, waits, bytes, memory.",
     "repair": "Finish a trace that a kill or a full disk left unfinished.",
     "redact": "Copy a trace without the data that it holds.",
+    "index": "Write keyframes into a trace, so that any call of it is reached at once.",
+    "trim": "Cut calls out of a trace, as a trace of its own.",
     "info": "Say what a trace holds: settings, processes, sizes, how it ended.",
     "sdk": "Print where the libraries and headers are, for builds and by-hand preloading.",
     "api": "List the functions of the runtime API: which work, on which products, who calls them.",

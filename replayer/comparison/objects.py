@@ -179,6 +179,10 @@ class Allocations:
         found._ends, found._numbers = self._ends.copy(), self._numbers.copy()
         return found
 
+    def starts(self) -> dict[int, int]:
+        """Where each of them begins, by number."""
+        return {number: start for start, number in self._numbers.items()}
+
     def find(self, address: int) -> tuple[int, int] | None:
         """Number of the allocation and offset in it. The end belongs to it, unless another begins there."""
         index = bisect_right(self._starts, address)

@@ -13,7 +13,8 @@ from cannery.recorder.schema import Schema
 from cannery.replayer.comparison.compare import Comparison, Progress
 from cannery.replayer.comparison.deliveries import Deliveries
 from cannery.replayer.comparison.findings import Findings
-from cannery.replayer.comparison.objects import A, B
+from cannery.replayer.comparison.identities import Identities
+from cannery.replayer.comparison.objects import A, Allocations, B
 from cannery.replayer.comparison.pairing import Profile, Profiler, pair
 from cannery.replayer.comparison.payloads import Payloads
 from cannery.replayer.comparison.shapes import Relayout, Shapes, relayout_of, shapes_of
@@ -52,7 +53,8 @@ class Options(NamedTuple):
 class Compared(NamedTuple):
     """The comparison of two processes. ``calls`` were read on each side, ``aligned`` have a counterpart;
     ``uncompared`` lie beyond the end of a trace that is not complete, ``incomplete`` says why it is not; ``threads``
-    are pairs of those that called."""
+    are pairs of those that called. ``identities`` and ``allocations`` have the objects at the end, None where both
+    traces are the same to the byte."""
 
     calls: tuple[int, int]
     aligned: int
@@ -62,6 +64,8 @@ class Compared(NamedTuple):
     threads: list[tuple[int | None, int | None]]
     findings: Findings
     writer: Writer
+    identities: Identities | None = None
+    allocations: tuple[Allocations, Allocations] | None = None
 
 
 def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], options: Options) -> Compared:
@@ -130,6 +134,8 @@ def compare(streams: tuple[Stream, Stream], contents: tuple[Content, Content], o
         comparison.threads,
         comparison.findings,
         writer,
+        comparison.identities,
+        (first.allocations, second.allocations),
     )
 
 

@@ -22,7 +22,8 @@ class Side:
     """Reads the records of one process.
 
     ``incomplete`` says, at the end, why the trace ends before the process did; ``calls`` counts what was read.
-    ``skipped`` takes the calls that do not take part. ``devices``: where device memory begins, and its size.
+    ``skipped`` takes the calls that do not take part. ``allocations`` is the device memory so far. ``devices``: where
+    device memory begins, and its size.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Side:
         self._waiting: dict[int, list[Enter]] = {}  # by thread: a function of the program may call while a call waits
         self._running: dict[int, list[Invoke]] = {}  # functions of the program, by thread; workers are negative
         self._shapes = shapes
-        self._allocations = Allocations()
+        self.allocations = Allocations()
         self._placed: dict[Any, tuple[Any, ...]] = {}  # arguments with their addresses as places
         self._held: dict[int, Call] = {}  # by thread: a question that may be repeated
 
@@ -57,7 +58,7 @@ class Side:
         self._waiting = {thread: list(enters) for thread, enters in other._waiting.items()}
         self._running = {runner: list(invokes) for runner, invokes in other._running.items()}
         self._held = dict(other._held)
-        self._allocations = other._allocations.copy()
+        self.allocations = other.allocations.copy()
         if self._deliveries is not None and other._deliveries is not None:
             self._deliveries.pending_from(other._deliveries)
 
@@ -155,7 +156,7 @@ class Side:
                 address = outs[value.at]
                 if value.created and address.__class__ is int:
                     size = None if addresses.size is None else ins[addresses.size]
-                    self._allocations.add(address, size if isinstance(size, int) else 1)
+                    self.allocations.add(address, size if isinstance(size, int) else 1)
                     self._placed.clear()
                 changed[value.at] = self._place_of(value, address)
             outs = tuple(changed)
@@ -186,7 +187,7 @@ class Side:
 
     def _place_one(self, address: Any) -> Any:
         if address.__class__ is int:
-            found = self._allocations.find(address)
+            found = self.allocations.find(address)
             return address if found is None else (*found, address)
         return repr(address) if is_placed(address) else address  # no trace has such an address
 

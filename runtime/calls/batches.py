@@ -13,8 +13,9 @@ from cannery.runtime.calls.registry import call
 from cannery.runtime.calls.streams import named_stream, submission_stream, synchronize
 from cannery.runtime.errors import ACL_ERROR_RT_PARAM_INVALID, Refused, invalid, null, out_of_range
 from cannery.runtime.memory_tasks import BatchCopy
-from cannery.runtime.objects import Thread
+from cannery.runtime.objects import Context, Thread
 from cannery.runtime.places import DEVICE, PAGEABLE, Place
+from cannery.runtime.waits import Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -196,13 +197,23 @@ def _copy_in_order(machine: "Machine", thread: Thread, function: str, batch: Bat
         machine.schedule.submit(task)
     if not waiting:
         return done
+    return synchronize(machine, thread, function, stream, then=CopyBatchLater(context, waiting, done))
 
-    def copy() -> Any:
-        for destination, source, size in waiting:
-            copy_now(machine, context, destination, source, size)
-        return done
 
-    return synchronize(machine, thread, function, stream, then=copy)
+class CopyBatchLater(Resume):
+    """The copies of a batch that are of pageable memory; ``done`` is the reply after them."""
+
+    __slots__ = ("context", "done", "pieces")
+
+    def __init__(self, context: Context, pieces: "list[tuple[Place, Place, int]]", done: Any) -> None:
+        self.context = context
+        self.pieces = pieces
+        self.done = done
+
+    def reply(self, machine: "Machine") -> Reply:
+        for destination, source, size in self.pieces:
+            copy_now(machine, self.context, destination, source, size)
+        return self.done
 
 
 @call("aclrtMemcpyBatch")

@@ -27,6 +27,7 @@ from cannery.runtime.host_functions import (
 )
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.objects import Stream, Thread
+from cannery.runtime.waits import Reply, Resume, Until
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -171,6 +172,35 @@ def launch_host_func(machine: "Machine", thread: Thread, handle: int, function: 
 # Processing.
 
 
+class Arrived(Until):
+    """There is something to run for a thread, named by the program's id of it."""
+
+    __slots__ = ("thread_id",)
+
+    def __init__(self, thread_id: int) -> None:
+        self.thread_id = thread_id
+
+    def holds(self, machine: "Machine") -> bool:
+        reports = machine.reports.get(self.thread_id)
+        return reports is not None and reports.arrived(machine)
+
+
+class RunReports(Resume):
+    """The thread runs what arrived for it."""
+
+    __slots__ = ("thread", "thread_id")
+
+    def __init__(self, thread: Thread, thread_id: int) -> None:
+        self.thread = thread
+        self.thread_id = thread_id
+
+    def reply(self, machine: "Machine") -> Reply:
+        functions = machine.reports[self.thread_id].due
+        taken: list[HostFunction] = list(functions)
+        functions.clear()
+        return Batch(self.thread, "aclrtProcessReport", taken).take(machine, 0)
+
+
 @call("aclrtProcessReport")
 def process_report(machine: "Machine", thread: Thread, timeout: int) -> Any:
     if timeout < -1 or not timeout:
@@ -183,21 +213,12 @@ def process_report(machine: "Machine", thread: Thread, timeout: int) -> Any:
             ACL_ERROR_RT_THREAD_SUBSCRIBE,
             "no stream is subscribed for this thread; call aclrtSubscribeReport with its id (pthread_self) first",
         )
-
-    def arrived() -> bool:
-        reports = machine.reports.get(thread_id)
-        return reports is not None and reports.arrived(machine)
-
-    def run() -> Any:
-        functions = machine.reports[thread_id].due
-        taken: list[HostFunction] = list(functions)
-        functions.clear()
-        return Batch(machine, thread, "aclrtProcessReport", taken).go_on()
-
     expired = Refused(
         ACL_ERROR_RT_REPORT_TIMEOUT,
         "nothing was to be run within {} ms; launch a callback on a stream that is subscribed for this thread, or wait "
         "longer",
         timeout,
     )
-    return machine.wait_until(thread, "aclrtProcessReport", arrived, run, timeout, expired)
+    return machine.wait_until(
+        thread, "aclrtProcessReport", Arrived(thread_id), RunReports(thread, thread_id), timeout, expired
+    )

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from cannery.runtime.calls.datasets import DataItem, Dataset, dataset_named, release_items
 from cannery.runtime.calls.devices import device_named
 from cannery.runtime.calls.memory import not_allocated
-from cannery.runtime.calls.queues import open_queue, readable, when_ready
+from cannery.runtime.calls.queues import Turn, open_queue, readable, when_ready
 from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import ACL_ERROR_RT_MEMORY_ALLOCATION, Refused, invalid, no_context, null, stale
 from cannery.runtime.objects import Device, Thread
 from cannery.runtime.queues import NAME_ROOM, Message, Part, Queue
 from cannery.runtime.small_objects import SmallObject, find, keep
+from cannery.runtime.waits import Reply
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -97,14 +98,22 @@ def send_tensor(machine: "Machine", thread: Thread, handle: int, dataset_handle:
     """The data is read when there is room for it."""
     channel = _channel(machine, handle)
     dataset = dataset_named(machine, dataset_handle)
-    queue = channel.queue
+    turn = Send(channel.device, channel.queue, dataset)
+    return when_ready(machine, thread, "acltdtSendTensor", turn, True, timeout)
 
-    def put() -> int:
-        queue.messages.append(Message(tuple(_part(machine, item) for item in dataset.items)))
-        channel.device.queues.hand_on()
+
+class Send(Turn):
+    """Puts what the items of a dataset describe into the queue of a channel."""
+
+    __slots__ = ("dataset",)
+
+    def __init__(self, device: Device, queue: Queue, dataset: Dataset) -> None:
+        super().__init__(device, queue)
+        self.dataset = dataset
+
+    def act(self, machine: "Machine") -> Reply:
+        self.queue.messages.append(Message(tuple(_part(machine, item) for item in self.dataset.items)))
         return 0
-
-    return when_ready(machine, thread, "acltdtSendTensor", queue, True, put, timeout)
 
 
 def _part(machine: "Machine", handle: int) -> Part:
@@ -120,12 +129,24 @@ def receive_tensor(machine: "Machine", thread: Thread, handle: int, dataset_hand
     """The dataset gets items of its own, in pinned memory; those of an earlier receive are gone."""
     channel = _channel(machine, handle)
     dataset = dataset_named(machine, dataset_handle)
-    queue = channel.queue
+    turn = Receive(channel.device, channel.queue, dataset)
+    return when_ready(machine, thread, "acltdtReceiveTensor", turn, False, timeout)
 
-    def take() -> int:
+
+class Receive(Turn):
+    """Takes a message out of the queue of a channel, for a dataset."""
+
+    __slots__ = ("dataset",)
+
+    def __init__(self, device: Device, queue: Queue, dataset: Dataset) -> None:
+        super().__init__(device, queue)
+        self.dataset = dataset
+
+    def act(self, machine: "Machine") -> Reply:
+        dataset = self.dataset
         if dataset.items and not dataset.owns:
             raise invalid("the argument dataset has items of the program; receive into an empty dataset")
-        message = queue.messages[0]
+        message = self.queue.messages[0]
         starts, size = _layout(message)
         memory = machine.memory.pin(size)
         if memory is None:
@@ -135,11 +156,8 @@ def receive_tensor(machine: "Machine", thread: Thread, handle: int, dataset_hand
         dataset.memory = memory
         for part, start in zip(message.parts, starts, strict=True):
             _receive(machine, dataset, part, memory.address + start)
-        queue.messages.popleft()
-        channel.device.queues.hand_on()
+        self.queue.messages.popleft()
         return 0
-
-    return when_ready(machine, thread, "acltdtReceiveTensor", queue, False, take, timeout)
 
 
 def _layout(message: Message) -> tuple[list[int], int]:

@@ -8,6 +8,7 @@ from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import ACL_ERROR_RT_CONTEXT_NULL, Refused, null, out_of_range
 from cannery.runtime.objects import Context, Thread
 from cannery.runtime.state_callbacks import CREATE_POST, DESTROY_PRE, tell
+from cannery.runtime.waits import Given, Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -22,7 +23,7 @@ def create_context(machine: "Machine", thread: Thread, out: int, device_id: int)
     thread.context = context
     thread.follows = None
     created = machine.told.of_streams([context.default], CREATE_POST)
-    return tell(machine, thread, "aclrtCreateContext", created, lambda: (0, context.handle))
+    return tell(machine, thread, "aclrtCreateContext", created, Given((0, context.handle)))
 
 
 @call("aclrtDestroyContext")
@@ -45,13 +46,21 @@ def destroy_context(machine: "Machine", thread: Thread, handle: int) -> Any:
         )  # fmt: skip
     lifecycle.join(machine, thread, context)
     ending = machine.told.of_streams(context.streams.values(), DESTROY_PRE)
-    return tell(machine, thread, "aclrtDestroyContext", ending, lambda: _close(machine, context))
+    return tell(machine, thread, "aclrtDestroyContext", ending, Close(context))
 
 
-def _close(machine: "Machine", context: Context) -> int:
-    if machine.contexts.get(context.handle) is context:  # else a function of the program did it meanwhile
-        lifecycle.close_context(machine, context)
-    return 0
+class Close(Resume):
+    """A context ends."""
+
+    __slots__ = ("context",)
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def reply(self, machine: "Machine") -> Reply:
+        if machine.contexts.get(self.context.handle) is self.context:  # else a function of the program did it meanwhile
+            lifecycle.close_context(machine, self.context)
+        return 0
 
 
 @call("aclrtSetCurrentContext")

@@ -22,6 +22,7 @@ from cannery.runtime.memory_tasks import PeerCopy
 from cannery.runtime.objects import Context, Stream, Thread
 from cannery.runtime.places import DEVICE, PAGEABLE, PINNED, Place
 from cannery.runtime.tasks import BufferedCopy, Copy, HostToHost, Task
+from cannery.runtime.waits import Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -202,18 +203,31 @@ def _memcpy_async(
     if action == SYNCHRONOUS:
         stream = named or context.default
         check_not_captured(stream)
-
-        def copy() -> int:
-            check_blocking(machine, thread, context)
-            copy_now(machine, context, destination, source, size)
-            return 0
-
+        copy = CopyLater(thread, context, destination, source, size)
         return synchronize(machine, thread, function, stream, then=copy)
     stream = submission_stream(machine, context, stream_handle, named)
     task = _task(machine, action, destination, source, size)
     task.stream = stream
     machine.schedule.submit(task)
     return 0
+
+
+class CopyLater(Resume):
+    """A copy of pageable memory, made by the call itself when the stream has got there."""
+
+    __slots__ = ("context", "destination", "size", "source", "thread")
+
+    def __init__(self, thread: Thread, context: Context, destination: Place, source: Place, size: int) -> None:
+        self.thread = thread
+        self.context = context
+        self.destination = destination
+        self.source = source
+        self.size = size
+
+    def reply(self, machine: "Machine") -> Reply:
+        check_blocking(machine, self.thread, self.context)
+        copy_now(machine, self.context, self.destination, self.source, self.size)
+        return 0
 
 
 def check_not_captured(stream: Stream) -> None:

@@ -18,6 +18,7 @@ from cannery.runtime.errors import driver_fault, invalid, out_of_range, unsuppor
 from cannery.runtime.memory_tasks import CopyRows, copy_rows
 from cannery.runtime.objects import Context, Thread
 from cannery.runtime.places import DEVICE, PAGEABLE, PINNED, Place
+from cannery.runtime.waits import Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -126,6 +127,30 @@ def _copy_now(
         )  # fmt: skip
 
 
+class CopyRowsLater(Resume):
+    """A copy of pageable memory, made by the call itself when the stream has got there."""
+
+    __slots__ = ("context", "destination", "dpitch", "height", "source", "spitch", "thread", "width")
+
+    def __init__(
+        self, thread: Thread, context: Context, destination: tuple[Place, int], source: tuple[Place, int], width: int
+    ) -> None:
+        """``destination`` and ``source``: a place and its pitch. The caller sets ``height``."""
+        self.thread = thread
+        self.context = context
+        self.destination, self.dpitch = destination
+        self.source, self.spitch = source
+        self.width = width
+        self.height = 0
+
+    def reply(self, machine: "Machine") -> Reply:
+        check_blocking(machine, self.thread, self.context)
+        _copy_now(
+            machine, self.context, self.destination, self.dpitch, self.source, self.spitch, self.width, self.height
+        )
+        return 0
+
+
 @call("aclrtMemcpy2dAsync")
 def memcpy_2d_async(
     machine: "Machine",
@@ -152,12 +177,8 @@ def memcpy_2d_async(
     if PAGEABLE in (to.kind, origin.kind) and meant != DEVICE_TO_DEVICE:
         stream = named or context.default
         check_not_captured(stream)
-
-        def copy() -> int:
-            check_blocking(machine, thread, context)
-            _copy_now(machine, context, to, dpitch, origin, spitch, width, height)
-            return 0
-
+        copy = CopyRowsLater(thread, context, (to, dpitch), (origin, spitch), width)
+        copy.height = height
         return synchronize(machine, thread, "aclrtMemcpy2dAsync", stream, then=copy)
     stream = submission_stream(machine, context, stream_handle, named)
     _check_places(to, dpitch, origin, spitch, width, height)

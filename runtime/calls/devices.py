@@ -22,6 +22,7 @@ from cannery.runtime.state_callbacks import (
     SET_PRE,
     tell,
 )
+from cannery.runtime.waits import Given, Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -50,16 +51,26 @@ def device_named(machine: "Machine", user: int, argument: str = "deviceId") -> D
 def set_device(machine: "Machine", thread: Thread, device_id: int) -> Any:
     machine.hold()
     device = device_named(machine, device_id)
-    if device.primary is not None:
-        return _select(machine, thread, device, False)
-    invokes = machine.told.of_device(device, SET_PRE)
-    return tell(machine, thread, "aclrtSetDevice", invokes, lambda: _select(machine, thread, device, True))
+    opens = device.primary is None
+    invokes = machine.told.of_device(device, SET_PRE) if opens else []
+    return tell(machine, thread, "aclrtSetDevice", invokes, Select(thread, device, opens))
 
 
-def _select(machine: "Machine", thread: Thread, device: Device, opens: bool) -> Any:
-    context = lifecycle.select(machine, thread, device)
-    invokes = machine.told.of_streams([context.default] if opens else (), CREATE_POST)
-    return tell(machine, thread, "aclrtSetDevice", invokes + machine.told.of_device(device, SET_POST), int)
+class Select(Resume):
+    """A device is selected. ``opens``: it was not open when the call began."""
+
+    __slots__ = ("device", "opens", "thread")
+
+    def __init__(self, thread: Thread, device: Device, opens: bool) -> None:
+        self.thread = thread
+        self.device = device
+        self.opens = opens
+
+    def reply(self, machine: "Machine") -> Reply:
+        context = lifecycle.select(machine, self.thread, self.device)
+        told = machine.told
+        invokes = told.of_streams([context.default] if self.opens else (), CREATE_POST)
+        return tell(machine, self.thread, "aclrtSetDevice", invokes + told.of_device(self.device, SET_POST), Given(0))
 
 
 @call("aclrtResetDevice")
@@ -95,13 +106,25 @@ def _release(machine: "Machine", thread: Thread, call: str, device: Device) -> A
         *told.of_streams([default], DESTROY_PRE), *told.of_device(device, RESET_PRE),
         *told.of_streams(others, DESTROY_PRE),
     ]  # fmt: skip
-    return tell(machine, thread, call, invokes, lambda: _end(machine, thread, call, device, context))
+    return tell(machine, thread, call, invokes, Release(thread, call, device, context))
 
 
-def _end(machine: "Machine", thread: Thread, call: str, device: Device, context: Context) -> Any:
-    if device.primary is context:  # else a function of the program did it meanwhile
-        lifecycle.release(machine, thread, device)
-    return tell(machine, thread, call, machine.told.of_device(device, RESET_POST), int)
+class Release(Resume):
+    """The primary context of a device ends."""
+
+    __slots__ = ("call", "context", "device", "thread")
+
+    def __init__(self, thread: Thread, call: str, device: Device, context: Context) -> None:
+        self.thread = thread
+        self.call = call
+        self.device = device
+        self.context = context
+
+    def reply(self, machine: "Machine") -> Reply:
+        device = self.device
+        if device.primary is self.context:  # else a function of the program did it meanwhile
+            lifecycle.release(machine, self.thread, device)
+        return tell(machine, self.thread, self.call, machine.told.of_device(device, RESET_POST), Given(0))
 
 
 def _released(device_id: int) -> Refused:

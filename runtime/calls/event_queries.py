@@ -18,6 +18,7 @@ from cannery.runtime.errors import (
 from cannery.runtime.objects import Event, Thread
 from cannery.runtime.shared_events import ForeignRecord
 from cannery.runtime.tasks import LOST, EventWait, Record
+from cannery.runtime.waits import Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -179,7 +180,20 @@ def synchronize(machine: "Machine", thread: Thread, function: str, event: Event,
         "the latest record of the event {:#x} is not done after {} ms; its stream waits for something",
         event.handle, limit,
     )  # fmt: skip
-    return machine.wait(thread, function, [record], lambda: _outcome(event, record), limit, expired)
+    return machine.wait(thread, function, [record], Recorded(event, record), limit, expired)
+
+
+class Recorded(Resume):
+    """A record is done."""
+
+    __slots__ = ("event", "record")
+
+    def __init__(self, event: Event, record: Record) -> None:
+        self.event = event
+        self.record = record
+
+    def reply(self, machine: "Machine") -> Reply:
+        return _outcome(self.event, self.record)
 
 
 def _outcome(event: Event, record: Record) -> int:

@@ -29,6 +29,7 @@ from cannery.runtime.tasks import (
     SignalRecord,
     Task,
 )
+from cannery.runtime.waits import Until
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -41,6 +42,31 @@ PROCESS_LIMIT: Final = 0xFFFF_FFFF  # the limit that aclrtSetOpWaitTimeout set (
 SECOND: Final = 1_000_000_000
 ALWAYS_QUEUED: Final = SYNC | EXTERNAL  # waits for such events are queued whatever the state
 SLOTS: Final = 8192  # outstanding records of a shared event
+
+
+class SlotFree(Until):
+    """A slot of a shared event is free."""
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+
+    def holds(self, machine: "Machine") -> bool:
+        return self.event.slots < SLOTS
+
+
+class IdFree(Until):
+    """An event id of a device is free; with ``hopeless``, or nothing queued can give one back."""
+
+    __slots__ = ("device", "hopeless")
+
+    def __init__(self, device: Device, hopeless: bool) -> None:
+        self.device = device
+        self.hopeless = hopeless
+
+    def holds(self, machine: "Machine") -> bool:
+        return self.device.event_ids.available > 0 or (self.hopeless and not _holders(machine, self.device))
 
 
 def _check_usable_by_host(event: Event) -> None:
@@ -161,7 +187,7 @@ def _bare_record() -> Record:
 def _shared_record(machine: "Machine", event: Event) -> Record:
     """Raises Again while all slots of the event are taken (semantics.md 1.14)."""
     if event.slots >= SLOTS:
-        raise Again(until=lambda: event.slots < SLOTS)
+        raise Again(until=SlotFree(event))
     record = SharedRecord()
     record.name = 0
     if event.peers is not None:
@@ -190,9 +216,9 @@ def _wait_for_id(machine: "Machine", device: Device) -> HardwareId:
                 return hardware_id
     choice = machine.behaviour["record-waits-for-id"]
     if choice == "wait":
-        raise Again(until=lambda: ids.available > 0)
+        raise Again(until=IdFree(device, False))
     if choice == "wait-while-possible" and _holders(machine, device):
-        raise Again(until=lambda: ids.available > 0 or not _holders(machine, device))
+        raise Again(until=IdFree(device, True))
     raise no_event_id(device)
 
 

@@ -26,6 +26,7 @@ from cannery.runtime.graphs import Graph
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.lanes import BoundLane
 from cannery.runtime.objects import Context, Stream, Thread
+from cannery.runtime.waits import Reply, Resume, Then
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -171,9 +172,33 @@ def destroy(machine: "Machine", thread: Thread, handle: int) -> Any:
         "the model instance {:#x} is still running after {} ms; synchronise the stream that executes it first",
         handle, DESTROY_WAITS,
     )  # fmt: skip
-    return machine.wait(
-        thread, "aclmdlRIDestroy", graph.runs[:], lambda: _destroyed(machine, thread, graph), DESTROY_WAITS, running
-    )
+    return machine.wait(thread, "aclmdlRIDestroy", graph.runs[:], Destroyed(thread, graph), DESTROY_WAITS, running)
+
+
+class Destroyed(Resume):
+    """An instance has stopped running, and ends."""
+
+    __slots__ = ("graph", "thread")
+
+    def __init__(self, thread: Thread, graph: Graph) -> None:
+        self.thread = thread
+        self.graph = graph
+
+    def reply(self, machine: "Machine") -> Reply:
+        return _destroyed(machine, self.thread, self.graph)
+
+
+class CallbacksLeft(Then):
+    """The functions, with their arguments, that the destruction of an instance has yet to run."""
+
+    __slots__ = ("left", "thread")
+
+    def __init__(self, thread: Thread, left: list[tuple[int, int]]) -> None:
+        self.thread = thread
+        self.left = left
+
+    def take(self, machine: "Machine", value: int) -> Reply:
+        return _run_callbacks(machine, self.thread, self.left)
 
 
 def _destroyed(machine: "Machine", thread: Thread, graph: Graph) -> Any:
@@ -188,7 +213,7 @@ def _run_callbacks(machine: "Machine", thread: Thread, left: list[tuple[int, int
         return 0
     function, data = left.pop(0)
     invoke = Invoke(function, (data,), "void(ptr)")
-    return machine.invoke(thread, "aclmdlRIDestroy", invoke, lambda value: _run_callbacks(machine, thread, left))
+    return machine.invoke(thread, "aclmdlRIDestroy", invoke, CallbacksLeft(thread, left))
 
 
 @call("aclmdlRIDestroyRegisterCallback")

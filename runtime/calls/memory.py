@@ -14,6 +14,7 @@ from cannery.runtime.errors import (
 )
 from cannery.runtime.objects import Context, Thread
 from cannery.runtime.places import DEVICE, Place
+from cannery.runtime.waits import Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -175,10 +176,24 @@ def _after_device(machine: "Machine", thread: Thread, function: str, address: in
     reply = synchronize_device(machine, thread)
     if isinstance(reply, int):
         return reply or release(machine, address)
-    resume = reply.resume
     reply.function = function
-    reply.resume = lambda: resume() or release(machine, address)
+    reply.resume = FreeAfter(reply.resume, address, function == "aclrtFreeHostWithDevSync")
     return reply
+
+
+class FreeAfter(Resume):
+    """What ``device`` answers, and if that is no failure, memory is freed; ``host``: pinned one."""
+
+    __slots__ = ("address", "device", "host")
+
+    def __init__(self, device: Resume, address: int, host: bool) -> None:
+        self.device = device
+        self.address = address
+        self.host = host
+
+    def reply(self, machine: "Machine") -> Reply:
+        release = _free_host if self.host else _free
+        return self.device.reply(machine) or release(machine, self.address)
 
 
 def describe(place: Place) -> str:

@@ -4,7 +4,6 @@ Queues belong to the device of the current context. The program is a host's: fun
 on a device are not here.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cannery.runtime.calls.memory import not_allocated
@@ -22,6 +21,7 @@ from cannery.runtime.errors import (
 )
 from cannery.runtime.objects import Device, Thread
 from cannery.runtime.queues import GREATEST_DEPTH, LEAST_DEPTH, USER_ROOM, Message, Part, Queue
+from cannery.runtime.waits import Reply, Resume, Until
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -54,30 +54,50 @@ def named_queue(device: Device, number: int) -> Queue:
     return queue
 
 
-def when_ready(
-    machine: "Machine",
-    thread: Thread,
-    function: str,
-    queue: Queue,
-    putting: bool,
-    then: Callable[[], Any],
-    limit: int,
-) -> Any:
+class Ready(Until):
+    """A queue has room, or, unless ``putting``, a message; or it is gone."""
+
+    __slots__ = ("putting", "queue")
+
+    def __init__(self, queue: Queue, putting: bool) -> None:
+        self.queue = queue
+        self.putting = putting
+
+    def holds(self, machine: "Machine") -> bool:
+        queue = self.queue
+        return queue.gone or (not queue.full if self.putting else bool(queue.messages))
+
+
+class Turn(Resume):
+    """What a call does with a queue that is ready."""
+
+    __slots__ = ("device", "queue")
+
+    def __init__(self, device: Device, queue: Queue) -> None:
+        self.device = device
+        self.queue = queue
+
+    def reply(self, machine: "Machine") -> Reply:
+        if self.queue.gone:
+            raise out_of_range("the queue was destroyed while the call waited for it")
+        result = self.act(machine)
+        self.device.queues.hand_on()
+        return result
+
+    def act(self, machine: "Machine") -> Reply:
+        """Put a message in, or take one out; the call's reply. Raises Refused."""
+        raise NotImplementedError
+
+
+def when_ready(machine: "Machine", thread: Thread, function: str, turn: Turn, putting: bool, limit: int) -> Any:
     """The reply of a call that may have to wait for room in a queue, or for a message. A limit of 0 means not at all, a
     negative one for as long as it takes."""
-
-    def ready() -> bool:
-        return queue.gone or (not queue.full if putting else bool(queue.messages))
-
-    def go_on() -> Any:
-        if queue.gone:
-            raise out_of_range("the queue was destroyed while the call waited for it")
-        return then()
-
+    queue = turn.queue
+    ready = Ready(queue, putting)
     expired = _full(queue) if putting else _empty()
-    if not limit and not ready():
+    if not limit and not ready.holds(machine):
         raise expired
-    return machine.wait_until(thread, function, ready, go_on, limit, expired)
+    return machine.wait_until(thread, function, ready, turn, limit, expired)
 
 
 def _full(queue: Queue) -> Refused:
@@ -135,13 +155,25 @@ def enqueue_data(
     queue = named_queue(device, number)
     check_user_size(user_size)
 
-    def put() -> int:
-        content = readable(machine, "data", address, size)
-        queue.messages.append(Message((Part(content),), (user or b"").ljust(USER_ROOM, b"\0")))
-        device.queues.hand_on()
-        return 0
+    turn = Enqueue(device, queue, address, size, (user or b"").ljust(USER_ROOM, b"\0"))
+    return when_ready(machine, thread, "acltdtEnqueueData", turn, True, timeout)
 
-    return when_ready(machine, thread, "acltdtEnqueueData", queue, True, put, timeout)
+
+class Enqueue(Turn):
+    """Puts the bytes at ``address`` into a queue, with those of the program in ``user``."""
+
+    __slots__ = ("address", "size", "user")
+
+    def __init__(self, device: Device, queue: Queue, address: int, size: int, user: bytes) -> None:
+        super().__init__(device, queue)
+        self.address = address
+        self.size = size
+        self.user = user
+
+    def act(self, machine: "Machine") -> Reply:
+        content = readable(machine, "data", self.address, self.size)
+        self.queue.messages.append(Message((Part(content),), self.user))
+        return 0
 
 
 def check_user_size(size: int) -> None:
@@ -187,17 +219,33 @@ def dequeue_data(
     queue = named_queue(device, number)
     check_user_size(user_size)
 
-    def take() -> Any:
-        message = queue.messages[0]
-        if message.size > size:
-            refused = out_of_range("the message has {} bytes, but dataSize is {}", message.size, size)
-            return machine.refuse(thread, "acltdtDequeueData", refused), message.size, None
-        put_content(machine, "data", address, b"".join(part.content for part in message.parts))
-        queue.messages.popleft()
-        device.queues.hand_on()
-        return 0, message.size, message.user[:user_size] if out_user else None
+    turn = Dequeue(device, queue, thread, address, size, user_size if out_user else -1)
+    return when_ready(machine, thread, "acltdtDequeueData", turn, False, timeout)
 
-    return when_ready(machine, thread, "acltdtDequeueData", queue, False, take, timeout)
+
+class Dequeue(Turn):
+    """Takes a message out of a queue. ``room``: how many bytes at ``address`` there are for it; ``user_room``: for what
+    is of the program in it, -1 where that is not wanted."""
+
+    __slots__ = ("address", "room", "thread", "user_room")
+
+    def __init__(
+        self, device: Device, queue: Queue, thread: Thread, address: int, room: int, user_room: int
+    ) -> None:
+        super().__init__(device, queue)
+        self.thread = thread
+        self.address = address
+        self.room = room
+        self.user_room = user_room
+
+    def act(self, machine: "Machine") -> Reply:
+        message = self.queue.messages[0]
+        if message.size > self.room:
+            refused = out_of_range("the message has {} bytes, but dataSize is {}", message.size, self.room)
+            return machine.refuse(self.thread, "acltdtDequeueData", refused), message.size, None
+        put_content(machine, "data", self.address, b"".join(part.content for part in message.parts))
+        self.queue.messages.popleft()
+        return 0, message.size, message.user[: self.user_room] if self.user_room >= 0 else None
 
 
 def put_content(machine: "Machine", argument: str, address: int, content: bytes) -> None:

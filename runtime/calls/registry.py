@@ -42,7 +42,7 @@ def bound(machine: "Machine", name: str, handler: Callable[..., Any], arity: int
         except Refused as refused:
             return machine.refuse(thread, name, refused)
         except Again as again:
-            return machine.start_again(again, thread, name, entry, (one, two))
+            return machine.start_again(again, thread, name, (one, two))
 
     def entry(thread: "Thread", *arguments: Any) -> Any:
         machine.caller = thread
@@ -51,7 +51,7 @@ def bound(machine: "Machine", name: str, handler: Callable[..., Any], arity: int
         except Refused as refused:
             return machine.refuse(thread, name, refused)
         except Again as again:
-            return machine.start_again(again, thread, name, entry, arguments)
+            return machine.start_again(again, thread, name, arguments)
 
     return entry_of_two if arity == 2 else entry
 

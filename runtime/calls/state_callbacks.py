@@ -14,7 +14,8 @@ from cannery.runtime.errors import (
     out_of_range,
 )
 from cannery.runtime.objects import Context, Device, Thread
-from cannery.runtime.state_callbacks import Callbacks, tell
+from cannery.runtime.state_callbacks import Callbacks, Telling
+from cannery.runtime.waits import Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -65,42 +66,57 @@ def device_task_abort(machine: "Machine", thread: Thread, device_id: int, limit:
     machine.hold()
     if limit > LONGEST:
         raise out_of_range("the argument timeout is {} ms; pass 0 for no limit, or at most {}", limit, LONGEST)
-    return _Abort(machine, thread, device_named(machine, device_id), limit).begin()
+    abort = Abort(thread, device_named(machine, device_id), limit, machine.now)
+    for context in abort.contexts(machine):
+        context.failed = Refused(
+            ACL_ERROR_RT_DEVICE_TASK_ABORT,
+            "the work of device {} is being discarded, or could not be (aclrtDeviceTaskAbort); call that again",
+            abort.device.user,
+        )
+    return abort.tell(machine, ABORT_PRE)
 
 
-class _Abort:
-    """One aclrtDeviceTaskAbort."""
+class Abort(Resume):
+    """What one aclrtDeviceTaskAbort does next: discard the work, and then (``discarded``) have the device usable."""
 
-    __slots__ = ("device", "limit", "machine", "start", "thread")
+    __slots__ = ("device", "discarded", "limit", "start", "thread")
 
-    def __init__(self, machine: "Machine", thread: Thread, device: Device, limit: int) -> None:
-        self.machine = machine
+    def __init__(self, thread: Thread, device: Device, limit: int, start: int) -> None:
         self.thread = thread
         self.device = device
         self.limit = limit
-        self.start = machine.now
+        self.start = start
+        self.discarded = False
 
-    def begin(self) -> Any:
-        for context in self._contexts():
-            context.failed = Refused(
-                ACL_ERROR_RT_DEVICE_TASK_ABORT,
-                "the work of device {} is being discarded, or could not be (aclrtDeviceTaskAbort); call that again",
-                self.device.user,
-            )
-        return self._told(ABORT_PRE, self._discard)
+    def contexts(self, machine: "Machine") -> list[Context]:
+        return [context for context in machine.contexts.values() if context.device is self.device]
 
-    def _contexts(self) -> list[Context]:
-        return [context for context in self.machine.contexts.values() if context.device is self.device]
+    def tell(self, machine: "Machine", stage: int) -> Reply:
+        """Run the functions of a stage, and go on."""
+        invokes = machine.told.of_abort(self.device, stage, self._left(machine))
+        return AbortTelling(self.thread, "aclrtDeviceTaskAbort", invokes, self).go_on(machine)
 
-    def _told(self, stage: int, then: Any) -> Any:
-        invokes = self.machine.told.of_abort(self.device, stage, self._left())
-        return tell(self.machine, self.thread, "aclrtDeviceTaskAbort", invokes, then, _failed)
+    def reply(self, machine: "Machine") -> Reply:
+        self._left(machine)
+        if not self.discarded:
+            self.discarded = True
+            for context in self.contexts(machine):
+                for stream in [*context.streams.values()]:
+                    machine.schedule.lose(stream)
+            machine.settle()
+            return self.tell(machine, ABORT_POST)
+        for context in self.contexts(machine):
+            context.failed = None
+            for stream in context.streams.values():
+                stream.failure = None
+                stream.aborted = False
+        return 0
 
-    def _left(self) -> int:
+    def _left(self, machine: "Machine") -> int:
         """Of the limit, in ms; 0 if there is none. Raises 107019."""
         if not self.limit:
             return 0
-        left = self.limit - (self.machine.now - self.start) // _MILLISECOND
+        left = self.limit - (machine.now - self.start) // _MILLISECOND
         if left < 0:
             raise Refused(
                 ACL_ERROR_RT_WAIT_TIMEOUT,
@@ -110,27 +126,17 @@ class _Abort:
             )  # fmt: skip
         return left
 
-    def _discard(self) -> Any:
-        self._left()
-        for context in self._contexts():
-            for stream in [*context.streams.values()]:
-                self.machine.schedule.lose(stream)
-        self.machine.settle()
-        return self._told(ABORT_POST, self._clean)
 
-    def _clean(self) -> int:
-        self._left()
-        for context in self._contexts():
-            context.failed = None
-            for stream in context.streams.values():
-                stream.failure = None
-                stream.aborted = False
-        return 0
+class AbortTelling(Telling):
+    """Each of the functions has to return 0."""
 
+    __slots__ = ()
 
-def _failed(value: int) -> Refused:
-    return Refused(
-        ACL_ERROR_RT_INTERNAL_ERROR,
-        "a function of aclrtSetDeviceTaskAbortCallback returned {}; the device cannot be used until the call succeeds",
-        value,
-    )
+    def check(self, value: int) -> None:
+        if value:
+            raise Refused(
+                ACL_ERROR_RT_INTERNAL_ERROR,
+                "a function of aclrtSetDeviceTaskAbortCallback returned {}; the device cannot be used until the call "
+                "succeeds",
+                value,
+            )

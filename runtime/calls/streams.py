@@ -1,6 +1,5 @@
 """Streams: making, waiting, asking, ending (semantics.md 5)."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime import capture, lifecycle
@@ -19,6 +18,7 @@ from cannery.runtime.errors import (
 from cannery.runtime.lanes import BoundLane
 from cannery.runtime.objects import HUGE, PERSISTENT, STREAM_DEVICE_USE_ONLY, Context, Stream, Thread
 from cannery.runtime.state_callbacks import CREATE_POST, DESTROY_PRE, tell
+from cannery.runtime.waits import Given, Reply, Resume
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -116,7 +116,7 @@ def create_stream(machine: "Machine", thread: Thread, out: int) -> Any:
 def created(machine: "Machine", thread: Thread, call: str, stream: Stream) -> Any:
     """The reply of a call that made a stream."""
     invokes = machine.told.of_streams([stream], CREATE_POST)
-    return tell(machine, thread, call, invokes, lambda: (0, stream.handle))
+    return tell(machine, thread, call, invokes, Given((0, stream.handle)))
 
 
 @call("aclrtCreateStreamWithConfig")
@@ -168,21 +168,54 @@ def _stream_to_destroy(machine: "Machine", thread: Thread, handle: int) -> Strea
 def destroy_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
     """Waits for queued work; the handle is dead from then on."""
     stream = _stream_to_destroy(machine, thread, handle)
-    invokes = machine.told.of_streams([stream], DESTROY_PRE)
-    return tell(machine, thread, "aclrtDestroyStream", invokes, lambda: _destroy(machine, thread, stream))
+    begin = DestroyWhenDone(thread, stream)
+    return tell(machine, thread, "aclrtDestroyStream", machine.told.of_streams([stream], DESTROY_PRE), begin)
 
 
-def _destroy(machine: "Machine", thread: Thread, stream: Stream) -> Any:
-    _check_undestroyed(machine, stream)
-    if not stream.queue:
-        return _close(machine, stream)
-    del machine.streams[stream.handle]
-    return machine.wait(thread, "aclrtDestroyStream", [stream.queue[-1]], lambda: _close(machine, stream))
+class DestroyWhenDone(Resume):
+    """A stream ends when it has no work left."""
+
+    __slots__ = ("stream", "thread")
+
+    def __init__(self, thread: Thread, stream: Stream) -> None:
+        self.thread = thread
+        self.stream = stream
+
+    def reply(self, machine: "Machine") -> Reply:
+        stream = self.stream
+        _check_undestroyed(machine, stream)
+        del machine.streams[stream.handle]
+        end = Destroyed(stream)
+        if not stream.queue:
+            return end.reply(machine)
+        return machine.wait(self.thread, "aclrtDestroyStream", [stream.queue[-1]], end)
 
 
-def _close(machine: "Machine", stream: Stream) -> int:
-    lifecycle.close_stream(machine, stream)
-    return 0
+class Destroyed(Resume):
+    """A stream has no work left, and ends."""
+
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+    def reply(self, machine: "Machine") -> Reply:
+        lifecycle.close_stream(machine, self.stream)
+        return 0
+
+
+class DestroyNow(Resume):
+    """A stream ends at once."""
+
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+    def reply(self, machine: "Machine") -> Reply:
+        _check_undestroyed(machine, self.stream)
+        lifecycle.close_stream(machine, self.stream)
+        return 0
 
 
 @call("aclrtDestroyStreamForce")
@@ -190,12 +223,7 @@ def destroy_stream_force(machine: "Machine", thread: Thread, handle: int) -> Any
     """Does not wait: queued work is dropped."""
     stream = _stream_to_destroy(machine, thread, handle)
     invokes = machine.told.of_streams([stream], DESTROY_PRE)
-    return tell(machine, thread, "aclrtDestroyStreamForce", invokes, lambda: _destroy_now(machine, stream))
-
-
-def _destroy_now(machine: "Machine", stream: Stream) -> int:
-    _check_undestroyed(machine, stream)
-    return _close(machine, stream)
+    return tell(machine, thread, "aclrtDestroyStreamForce", invokes, DestroyNow(stream))
 
 
 def _check_undestroyed(machine: "Machine", stream: Stream) -> None:
@@ -284,21 +312,54 @@ def synchronize_stream_with_timeout(machine: "Machine", thread: Thread, handle: 
 
 
 def synchronize(
-    machine: "Machine", thread: Thread, function: str, stream: Stream, limit: int = -1, then: Callable[[], Any] = int
+    machine: "Machine", thread: Thread, function: str, stream: Stream, limit: int = -1, then: Resume | None = None
 ) -> Any:
-    """Wait for what is queued on a stream now. A failure of it is the reply, else what ``then`` gives."""
+    """Wait for what is queued on a stream now. A failure of it is the reply, else what ``then`` gives, or 0."""
     failed = stream.context.failed
     if failed is not None:
         raise failed.again()
     queue = stream.queue
     if not queue or machine.schedule.finish([queue[-1]]):
-        return outcome(stream) or then()
+        return outcome(stream) or (0 if then is None else then.reply(machine))
     expired = Refused(
         ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
         "the stream {:#x} still has work after {} ms; its first task ({}) waits for what has not happened yet",
         stream.handle, limit, queue[0].what,
     )  # fmt: skip
-    return machine.wait(thread, function, [queue[-1]], lambda: outcome(stream) or then(), limit, expired)
+    return machine.wait(thread, function, [queue[-1]], Synchronized(stream, then), limit, expired)
+
+
+class Synchronized(Resume):
+    """The work of a stream is done: its failure, or else what ``then`` gives, or 0."""
+
+    __slots__ = ("stream", "then")
+
+    def __init__(self, stream: Stream, then: Resume | None) -> None:
+        self.stream = stream
+        self.then = then
+
+    def reply(self, machine: "Machine") -> Reply:
+        return outcome(self.stream) or (0 if self.then is None else self.then.reply(machine))
+
+
+class AllSynchronized(Resume):
+    """The work of several streams is done: the first failure."""
+
+    __slots__ = ("streams",)
+
+    def __init__(self, streams: list[Stream]) -> None:
+        self.streams = streams
+
+    def reply(self, machine: "Machine") -> Reply:
+        first: Refused | None = None
+        for stream in self.streams:
+            try:
+                outcome(stream)
+            except Refused as refused:
+                first = first or refused
+        if first is not None:
+            raise first
+        return 0
 
 
 def bad_limit(timeout: int, remembered: bool = True) -> Refused:
@@ -354,21 +415,10 @@ def _synchronize_context(machine: "Machine", thread: Thread, function: str, limi
     for stream in streams:
         capture.check_free(machine, stream)
     check_usable(context)
-
-    def end() -> int:
-        first: Refused | None = None
-        for stream in streams:
-            try:
-                outcome(stream)
-            except Refused as refused:
-                first = first or refused
-        if first is not None:
-            raise first
-        return 0
-
+    end = AllSynchronized(streams)
     targets = [stream.queue[-1] for stream in streams if stream.queue]
     if not targets:
-        return end()
+        return end.reply(machine)
     expired = Refused(
         ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
         "{} stream(s) of the current context still have work after {} ms; nothing has released it yet",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cannery.tools import callset, options, terminal, traces
+from cannery.tools import callset, options, state_at, terminal, traces
 from cannery.tools.callset import CallSet
 from cannery.tools.errors import Failure
 
@@ -41,13 +41,15 @@ if TYPE_CHECKING:
 def command(context: click.Context, /, first: str, second: str, as_json: bool, junit: str | None,
             calls: CallSet | None, ignore: tuple[str, ...], payloads: bool, limit: int, unfold: bool,
             process: int | None) -> None:  # fmt: skip
-    """Compare two traces call by call, and name the first cause of a difference.
+    """Compare two traces call by call, and name the first cause of a difference; or, as A@N and B@M, the states of two
+    processes as their calls N and M met them.
 
     \b
     Examples:
       cannery diff before.cann after.cann
       cannery diff a.cann b.cann --ignore 'aclrtGetMemInfo,aclAppLog*'
       cannery diff a.cann b.cann --junit report.xml --no-payloads
+      cannery diff a.cann@1200 b.cann@1210
 
     Each thread's calls are aligned with those of its counterpart. What counts is which object a call names and which
     bytes it moves, not numbers, addresses, times or the order of threads that have nothing to do with each other
@@ -55,6 +57,11 @@ def command(context: click.Context, /, first: str, second: str, as_json: bool, j
 
     Exit status: 0 the same, 1 different, 2 a trace could not be read, or not to its end.
     """
+    states = state_at.parse(first), state_at.parse(second)
+    if any(states):
+        if None in states or junit is not None or calls is not None or ignore:
+            raise click.UsageError("compare A@N with B@M, and without --junit, --calls and --ignore")
+        context.exit(state_at.diff((first, second), process, as_json))
     from cannery.replayer.comparison.process import Options
     from cannery.replayer.diff import diff
 

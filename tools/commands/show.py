@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cannery.tools import callset, options, traces
+from cannery.tools import callset, options, state_at, traces
 from cannery.tools.callset import CallSet
 from cannery.tools.errors import FAILED, Failure
 
@@ -52,10 +52,16 @@ class Filter(NamedTuple):
 @click.option("--bare", is_flag=True, help="Leave out call numbers and times, so that two listings can be compared.")
 @click.option("--notes", is_flag=True, help="Also print what was noted about the host.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per record; docs/commands.md has its keys.")
+@click.option("--at", "at", type=click.IntRange(min=0), metavar="N",
+              help="Print the objects as call N met them: streams with their tasks, events, memory, who waits.")
+@click.option("--memory", metavar="ADDR:LEN", help="With --at: print bytes of device memory, as in d+0x200:64.")
+@click.option("--dtype", metavar="TYPE", help="With --memory: as numbers of this numpy type, such as float32.")
+@click.option("--shape", metavar="N,...", help="With --dtype: as an array of this shape.")
 @click.pass_context
 def command(context: click.Context, /, trace: str, process: int | None, bare: bool, as_json: bool,
+            at: int | None, memory: str | None, dtype: str | None, shape: str | None,
             **choice: Any) -> None:  # fmt: skip
-    """Print a trace, one call per line.
+    """Print a trace, one call per line; with --at, the state of a process at a call.
 
     \b
     Examples:
@@ -63,6 +69,8 @@ def command(context: click.Context, /, trace: str, process: int | None, bare: bo
       cannery show a.cann --calls 100-200
       cannery show a.cann --function 'aclrtMemcpy*' --failed
       cannery show a.cann --json | jq 'select(.ret != 0) | .function'
+      cannery show a.cann --at 1200
+      cannery show a.cann --at 1200 --memory d+0x200:64 --dtype float32 --shape 4,4
 
     \b
     A line:   #12 T1 +1.234ms aclrtMalloc(devPtr=-> d+0x200, size=4096, policy=ACL_MEM_MALLOC_HUGE_FIRST) = 0
@@ -73,6 +81,11 @@ def command(context: click.Context, /, trace: str, process: int | None, bare: bo
 
     Exit status: 0 fine, 2 the trace could not be read, or not to its end: what can be read is printed first.
     """
+    if at is not None:
+        state_at.show(trace, process, at, as_json, memory, dtype, shape)
+        return
+    if memory or dtype or shape:
+        raise click.UsageError("--memory, --dtype and --shape belong to --at N")
     with traces.opened(trace) as bundle:
         wanted = _filter(bundle, **choice)
         streams = traces.processes(bundle, process)

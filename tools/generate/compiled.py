@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: All of the machine, since a class that is not compiled cannot extend one that is. Left out: what is data, is read
 #: once at start, or looks for files beside itself.
-LEFT_OUT = ("exchange.py", "ports.py", "products.py", "settings.py", "version.py")
+LEFT_OUT = ("exchange.py", "marks.py", "ports.py", "products.py", "settings.py", "version.py")
 
 #: What else is run for each record of a trace.
 READERS = (

@@ -1,0 +1,153 @@
+"""Keyframes: states of the machine at places of a stream, so that a replay need not begin at the beginning (section 14
+of the format). What a state is, :mod:`cannery.replayer.keyframe` knows; here it is content with a digest.
+
+Two files have them, the sheet NAME and the pack NAME.pack. Content is compressed and checked by its digest.
+"""
+
+import os
+import struct
+from typing import Any, Final, NamedTuple, Self
+
+from xxhash import xxh3_128_digest
+
+from cannery.recorder import format
+from cannery.recorder.compression import compress, decompress
+from cannery.recorder.files import Folder
+from cannery.recorder.format import DamagedTrace
+from cannery.recorder.sheet import pack_sheet, unpack_sheet
+from cannery.recorder.stream import Position
+
+_ENTRY: Final = struct.Struct("<16sQI")  # digest, offset, bytes in the pack
+
+
+class Keyframe(NamedTuple):
+    """``digest``: that of the content of the state."""
+
+    position: Position
+    digest: bytes
+
+
+class Keyframes:
+    """The keyframes of one pair of files, to read. ``frames`` are in the order of the stream."""
+
+    def __init__(self, folder: Folder, name: str, tool: str, frames: list[Keyframe], blobs: bytes) -> None:
+        self.tool = tool
+        self.frames = frames
+        self._folder = folder
+        self._name = f"{name}{format.PACKED}"
+        self._places = {digest: (offset, size) for digest, offset, size in _ENTRY.iter_unpack(blobs)}
+
+    @classmethod
+    def read(cls, folder: Folder, name: str) -> Self | None:
+        """None: there are none.
+
+        Raises:
+            DamagedTrace: the sheet cannot be read.
+        """
+        path = folder.label + name
+        try:
+            data = folder.read(name, format.MAX_INDEX)
+        except FileNotFoundError:
+            return None
+        sheet, end = unpack_sheet(data, path)
+        try:
+            frames = [_frame(*entry) for entry in sheet["frames"]]
+            tool, blobs = sheet["tool"], sheet["blobs"]
+            whole = end == len(data) and isinstance(tool, str) and len(blobs) % _ENTRY.size == 0
+        except (KeyError, TypeError, ValueError):
+            whole = False
+        if not whole:
+            raise DamagedTrace(path, 0, "the sheet is not that of keyframes")
+        return cls(folder, name, tool, frames, blobs)
+
+    def before(self, call: int) -> list[Keyframe]:
+        """Those from which that call can be reached, the nearest first."""
+        return [frame for frame in reversed(self.frames) if frame.position.call <= call]
+
+    def place(self, digest: bytes) -> tuple[int, int]:
+        """Offset and size of content in the pack. Raises DamagedTrace: there is none with that digest."""
+        place = self._places.get(digest)
+        if place is None:
+            raise DamagedTrace(self._folder.label + self._name, 0, f"has no content with digest {digest.hex()}")
+        return place
+
+    def content(self, digest: bytes) -> bytes:
+        """The content with that digest.
+
+        Raises:
+            DamagedTrace: it is not there, or was altered.
+        """
+        path = self._folder.label + self._name
+        offset, size = self.place(digest)
+        if size > format.MAX_STATE:
+            raise DamagedTrace(path, offset, f"content of {size} bytes, where at most {format.MAX_STATE} may be")
+        try:
+            stored = self._folder.read(self._name, 1 << 62, offset, size)
+        except FileNotFoundError:
+            raise DamagedTrace(path, 0, "is missing") from None
+        content = decompress(stored, format.MAX_STATE, path, offset)
+        if xxh3_128_digest(content) != digest:
+            raise DamagedTrace(path, offset, f"the content is not that of its digest {digest.hex()}")
+        return content
+
+
+def _frame(window: Any, offset: Any, call: Any, time: Any, digest: Any) -> Keyframe:
+    numbers = window, offset, call, time
+    if not all(number.__class__ is int for number in numbers) or digest.__class__ is not bytes:
+        raise ValueError("no keyframe")
+    return Keyframe(Position(*numbers), digest)
+
+
+class KeyframeWriter:
+    """Writes a pair of files; nothing of it is seen before :meth:`finish`. ``size``: bytes that the pack has so far."""
+
+    def __init__(self, folder: Folder, name: str, tool: str) -> None:
+        """Raises OSError."""
+        self.size = 0
+        self.frames: list[Keyframe] = []
+        self._folder = folder
+        self._name = name
+        self._tool = tool
+        self._blobs: dict[bytes, bytes] = {}
+        self._unfinished = f"{name}{format.PACKED}{format.UNFINISHED}"
+        folder.remove(self._unfinished)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._descriptor = os.open(self._unfinished, flags, 0o666, dir_fd=folder.descriptor)
+
+    def keep(self, digest: bytes, content: "bytes | memoryview") -> None:
+        """Keep content once. Raises OSError."""
+        if digest in self._blobs:
+            return
+        stored = compress(bytes(content))
+        done = 0
+        while done < len(stored):
+            done += os.write(self._descriptor, memoryview(stored)[done:])
+        self._blobs[digest] = _ENTRY.pack(digest, self.size, len(stored))
+        self.size += len(stored)
+
+    def add(self, position: Position, content: bytes) -> None:
+        """A state, whose pages were kept before. Raises OSError."""
+        digest = xxh3_128_digest(content)
+        self.keep(digest, content)
+        self.frames.append(Keyframe(position, digest))
+
+    def finish(self) -> None:
+        """Give the files their names, in place of those that were there. Raises OSError.
+
+        A kill between the two renames leaves the sheet that was there, whose content is then missing or, having the
+        same digest, the same.
+        """
+        os.close(self._descriptor)
+        self._descriptor = -1
+        descriptor = self._folder.descriptor
+        os.rename(self._unfinished, f"{self._name}{format.PACKED}", src_dir_fd=descriptor, dst_dir_fd=descriptor)
+        frames = [(*frame.position, frame.digest) for frame in self.frames]
+        sheet = {"tool": self._tool, "frames": frames, "blobs": b"".join(self._blobs.values())}
+        self._folder.replace(self._name, pack_sheet(sheet))
+
+    def abandon(self) -> None:
+        """Leave everything as it was. No effect after :meth:`finish`."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+            self._folder.remove(self._unfinished)

@@ -1,0 +1,113 @@
+"""What a keyframe has of a replay: the state of the machine, and what the replay itself knows of the stream so far.
+
+The content is msgpack of plain values, read as what somebody may have altered: an error in it is :class:`KeyframeError`
+or :class:`DamagedTrace`, and leaves a replay that is of no use.
+"""
+
+import struct
+from typing import Any, Final
+
+from cannery.recorder.format import MAX_STATE
+from cannery.recorder.keyframes import Keyframe, Keyframes, KeyframeWriter
+from cannery.recorder.packing import UNPACK_ERRORS, packer, unpack
+from cannery.recorder.records import Effect, Enter, Payload
+from cannery.recorder.records import Invoke as InvokeRecord
+from cannery.recorder.stream import Position
+from cannery.replayer.opened import OpenCall
+from cannery.replayer.replay import Replay
+from cannery.runtime.invoke import SHOWN, Invoke
+from cannery.runtime.machine import Wait
+from cannery.runtime.pages import install_pages, pages
+from cannery.runtime.state import State, StateError, capture, install
+
+_PAGE: Final = struct.Struct("<IQ16s")  # device, number, digest
+_DAMAGE: Final = (StateError, *UNPACK_ERRORS, AttributeError, OverflowError)
+
+
+class KeyframeError(Exception):
+    """The content of a keyframe is not of this version, or of another stream."""
+
+
+def is_possible(replay: Replay) -> bool:
+    """Whether the replay can go on from a keyframe taken now, between two steps: everything that the last one brought
+    about was shown, and nothing differed. What other processes have too is in no state."""
+    machine = replay.machine
+    alone = not machine.shared and not machine.memory.sharing.any and not machine.memory.sharing.physical
+    return replay.exact and alone and not replay.open_calls.outcomes
+
+
+def save(replay: Replay, writer: KeyframeWriter, position: Position) -> None:
+    """Take a keyframe, where one is possible. Raises OSError."""
+    places, invented = replay.book.placed()
+    listed = pages(replay.machine, writer.keep)
+    waits = replay.machine.waits
+    content = {
+        "position": position,
+        "machine": capture(replay.machine).to_wire(),
+        "pages": b"".join(_PAGE.pack(*page) for page in listed),
+        "calls": [_call(call, waits) for call in replay.open_calls],
+        "errands": [*replay.errands.items()],
+        "running": [*replay.unfinished.records()],
+        "regions": [*places.items()],
+        "invented": invented,
+        "supported": [*replay.supported_now.items()],
+        "bytes": (replay.port.unknown_bytes, replay.port.unverified),
+        "held": [(*budget, amount) for budget, amount in replay.port.exchange.held.items()],
+    }
+    writer.add(position, packer()(content))
+
+
+def restore(replay: Replay, frames: Keyframes, frame: Keyframe) -> None:
+    """Put a replay that has not begun where a keyframe was taken.
+
+    Raises:
+        DamagedTrace: content is missing, or was altered.
+        KeyframeError: it is not what it has to be.
+    """
+    content = frames.content(frame.digest)
+    try:
+        found = unpack(content, MAX_STATE)
+        if found["position"] != tuple(frame.position):
+            raise KeyframeError("it belongs elsewhere")
+        machine = replay.machine
+        install(machine, State.from_wire(found["machine"]))
+        install_pages(machine, [*_PAGE.iter_unpack(found["pages"])], frames.content)
+        for call in found["calls"]:
+            _reopen(replay, *call)
+        replay.errands.update(found["errands"])
+        for record in found["running"]:
+            replay.unfinished.note(_running(*record))
+        replay.book.recall(dict(found["regions"]), found["invented"])
+        replay.supported_now.update(found["supported"])
+        replay.port.unknown_bytes, replay.port.unverified = found["bytes"]
+        replay.port.exchange.held.update({(device, budget): amount for device, budget, amount in found["held"]})
+        replay.calls = frame.position.call
+    except _DAMAGE as error:
+        raise KeyframeError(str(error) or type(error).__name__) from None
+
+
+def _call(call: OpenCall, waits: list[Wait]) -> tuple[Any, ...]:
+    """An open call: which of the machine's waits it is in, or that it has a function of the program run."""
+    pending = call.pending
+    place = None if isinstance(pending, Invoke) else [pending is wait for wait in waits].index(True)
+    return call.enter, place, call.signatures
+
+
+def _reopen(replay: Replay, enter: Any, place: Any, signatures: Any) -> None:
+    call = OpenCall(_enter(*enter))
+    call.pending = SHOWN if place is None else replay.machine.waits[place]
+    call.signatures = [*signatures]
+    replay.open_calls.add(call)
+
+
+def _enter(number: Any, thread: Any, time: Any, function: Any, ins: Any, effects: Any) -> Enter:
+    return Enter(number, thread, time, function, tuple(ins), tuple(_effect(*effect) for effect in effects))
+
+
+def _effect(kind: Any, ok: Any, payload: Any, *others: Any) -> Effect:
+    return Effect(kind, ok, None if payload is None else Payload(*payload), *others)
+
+
+def _running(*record: Any) -> Enter | InvokeRecord:
+    """The record of a call that has not ended, or of a function that has not returned."""
+    return _enter(*record) if isinstance(record[3], str) else InvokeRecord(*record)

@@ -1,0 +1,15 @@
+"""What a machine's state is made of."""
+
+from cannery.runtime.marks import mypyc_attr
+
+
+@mypyc_attr(serializable=True)
+class Kept:
+    """The base of all classes whose objects are part of a machine's state (``state.py``), from which they can be made
+    again without a constructor: compiled classes that are not ``serializable`` would call theirs.
+
+    The price, with mypyc 2.4: compiled code constructs them as ever, but what is not compiled gets objects without any
+    attribute set.
+    """
+
+    __slots__ = ()
