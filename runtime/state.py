@@ -19,7 +19,6 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.binaries import Symbol
-from cannery.runtime.budgets import Budget
 from cannery.runtime.errors import Refused
 from cannery.runtime.kept import Kept
 from cannery.runtime.lanes import INNER
@@ -27,7 +26,6 @@ from cannery.runtime.memory import DEVICE_SPAN, DeviceMemory, Memory
 from cannery.runtime.places import DEVICE, PAGEABLE, PINNED
 from cannery.runtime.queues import Message, Part
 from cannery.runtime.randomness import Request
-from cannery.runtime.shared_memory import SharedMemory
 from cannery.runtime.tasks import Record, Task
 
 if TYPE_CHECKING:
@@ -40,8 +38,7 @@ NOT_STATE: Final = {
     },
     "memory.DeviceMemory": {"store"},  # its bytes are in pages.py
     "memory.Memory": {"port"},
-    "budgets.Budget": {"exchange"},
-    "shared_memory.SharedMemory": {"exchange"},
+    "places.Imported": {"store"},  # bytes of another process
 }  # fmt: skip
 
 #: What is compared with ``is``, and must not become a second object.
@@ -67,6 +64,7 @@ _LARGE: Final = 7
 _UNSET: Final = 8
 _BYTES: Final = 9
 _NAMED: Final = 10
+_EXCHANGE: Final = 11  # what the machine asks of other processes
 
 _WORD: Final = 1 << 63
 _DEEPEST: Final = 64
@@ -171,7 +169,7 @@ def capture(machine: "Machine", leave: Collection[str] = ()) -> State:
         StateError: there is something that this module does not know.
     """
     known_classes(type(machine))
-    walk = _Capture(frozenset(leave))
+    walk = _Capture(frozenset(leave), machine.port.exchange)
     walk.number(machine)
     done = 0
     while done < len(walk.originals):
@@ -188,8 +186,9 @@ def _is_unset(value: Any, name: str) -> bool:
 class _Capture:
     """Objects get numbers as they are met, and rows in the order of their numbers."""
 
-    def __init__(self, leave: frozenset[str]) -> None:
+    def __init__(self, leave: frozenset[str], exchange: Any) -> None:
         self.leave = leave
+        self.exchange = exchange
         self.classes: list[tuple[str, ...]] = []
         self.objects: list[tuple[Any, ...]] = []
         self.originals: list[Any] = []
@@ -254,6 +253,8 @@ class _Capture:
             return _BYTES, bytes(value)
         if cls in _TUPLE_NAMES:
             return (_NAMED, _TUPLE_NAMES[cls], *[self._value(each) for each in value])
+        if value is self.exchange:
+            return (_EXCHANGE,)
         return _REFERENCE, self.number(value)
 
     def _container(self, value: Any) -> tuple[Any, ...]:
@@ -367,6 +368,8 @@ class _Install:
             if tag == _LARGE:
                 return int.from_bytes(content, "little", signed=True)
             return memoryview(content) if tag == _VIEW else bytearray(content)
+        if tag == _EXCHANGE:
+            return self.machine.port.exchange
         if tag == _DEQUE:
             most, *rest = rest
             return deque([self._value(each, depth + 1) for each in rest], most)
@@ -390,8 +393,6 @@ class _Install:
         for made in self.made:
             if type(made) is Memory:
                 made.port = port
-            elif type(made) is Budget or type(made) is SharedMemory:
-                made.exchange = port.exchange
         for index, memory in enumerate(self.machine.memory.devices):
             if memory.peak and getattr(memory, "store", None) is None:
                 memory.store = port.device_store(index, DEVICE_SPAN)

@@ -8,6 +8,7 @@ from cannery.runtime.calls.memory import not_allocated
 from cannery.runtime.calls.registry import call
 from cannery.runtime.calls.streams import named_stream, submission_stream
 from cannery.runtime.errors import Refused, driver_fault, invalid, null, out_of_range
+from cannery.runtime.kept import Kept
 from cannery.runtime.memory_tasks import gone
 from cannery.runtime.objects import Thread
 from cannery.runtime.places import DEVICE, Place
@@ -44,7 +45,7 @@ _SEED: Final = 64
 _COUNT: Final = 80
 
 
-class Parameter:
+class Parameter(Kept):
     """An aclrtRandomParaInfo: ``content`` is the value, or the address of device memory that has it."""
 
     __slots__ = ("content", "indirect")

@@ -15,6 +15,7 @@ from cannery.runtime.errors import (
     out_of_range,
     stale,
 )
+from cannery.runtime.kept import Kept
 from cannery.runtime.objects import Thread
 from cannery.runtime.places import Allocation
 from cannery.runtime.small_objects import SmallObject, find, keep
@@ -27,7 +28,7 @@ PRIVATE: Final = 96  # bytes of the program's own
 LONGEST_CHAIN: Final = 128
 
 
-class Shared:
+class Shared(Kept):
     """The data of buffers; ``users`` counts them, ``length`` is how much of it is valid."""
 
     __slots__ = ("length", "memory", "users")
