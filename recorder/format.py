@@ -52,6 +52,7 @@ MODEL: Final = 8
 KERNEL: Final = 9
 WROTE: Final = 10
 SAW: Final = 11
+OWN_PROCESS: Final = 16
 EFFECT_KINDS: Final = {
     READ: "read",
     WRITE: "write",
@@ -64,6 +65,7 @@ EFFECT_KINDS: Final = {
     KERNEL: "kernel",
     WROTE: "wrote",
     SAW: "saw",
+    OWN_PROCESS: "process",
 }
 POLICIES: Final = ("input", "full", "hash", "none")
 SHORT: Final = 32  # bytes of payload that stand in the record itself

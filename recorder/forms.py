@@ -22,8 +22,10 @@ from cannery.runtime.api.roles import (
     HandleOut,
     InOutScalar,
     OutScalar,
+    ProcessId,
     Raw,
     ReleasedHandle,
+    Reserved,
     Role,
     Scalar,
     Struct,
@@ -91,6 +93,12 @@ class _FormOf:
 
     def thread_id(self, role: ThreadId) -> Forms:
         return Forms("token")
+
+    def process_id(self, role: ProcessId) -> Forms:
+        return Forms("token")
+
+    def reserved(self, role: Reserved) -> Forms:
+        return Forms("flag")
 
     def struct_by_value(self, role: StructByValue) -> Forms:
         return Forms("plain")

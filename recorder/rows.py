@@ -101,6 +101,8 @@ def effect_row(effect: Effect) -> tuple[Any, ...]:
     if effect.kind in ("wrote", "saw"):
         assert effect.payload is not None
         return code, effect.place, effect.offset, payload_wire(effect.payload)
+    if effect.kind == "process":
+        return code, effect.thread
     return (code,) if effect.payload is None else (code, payload_wire(effect.payload))
 
 

@@ -30,8 +30,8 @@ class KeyframeError(Exception):
 
 def is_possible(replay: Replay) -> bool:
     """Whether the replay can go on from a keyframe taken now, between two steps: everything that the last one brought
-    about was shown, and nothing differed."""
-    return replay.exact and not replay.open_calls.outcomes
+    about was shown, nothing differed, and no backup is kept (aclrtSnapShotProcessBackup): it is no part of a state."""
+    return replay.exact and not replay.open_calls.outcomes and replay.machine.saved is None
 
 
 def save(replay: Replay, writer: KeyframeWriter, position: Position) -> None:

@@ -304,6 +304,10 @@ class ReplayPort:
         self._differ(index, "what a kernel wrote", "nothing")
         return None
 
+    def process(self) -> int:
+        effect = self._take("process", None)
+        return 0 if effect is None else token_value(effect.thread)
+
     def _install(self, effect: Effect, into: memoryview) -> None:
         payload = effect.payload
         stored = None if payload is None else self._content(payload)
@@ -352,6 +356,8 @@ def describe(effect: Effect) -> str:
         return "no kernel model"
     elif effect.kind == "thread":
         text += f" {effect.thread}" + (f", worker {effect.worker}" if effect.worker else "")
+    elif effect.kind == "process":
+        text += f" {effect.thread}"
     return text if effect.ok else f"{text} (not accessible)"
 
 

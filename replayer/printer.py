@@ -160,7 +160,7 @@ class Printer:
             element = self._show(form.removeprefix(LIST), param)
             return lambda values: _list(values, element)
         if form == "token":
-            return _token_show("id" if param.role == "thread_id" else "function")
+            return _token_show(_TOKENS.get(param.role, "function"))
         if form == "handle" and param.kind == kernels.KIND:
             return self._kernel
         if form == "handle":
@@ -271,6 +271,8 @@ def _plain(value: Any) -> str:
     return json.dumps(value, default=str, ensure_ascii=False)
 
 
+_TOKENS: Final = {"thread_id": "id", "process_id": "pid"}  # by role; other tokens are functions
+
 _SHOWS: Final[dict[str, Show]] = {"address": _address, "bytes": _bytes, "raw": _raw, "flag": _flag}
 
 
@@ -304,6 +306,8 @@ def effect_text(effect: Effect) -> str:
         text += f" h{effect.region}"
     elif effect.kind == "thread" and effect.ok:
         text += f" id#{effect.thread}" + (f" W{effect.worker}" if effect.worker else "")
+    elif effect.kind == "process" and effect.ok:
+        text += f" pid#{effect.thread}"
     return text if effect.ok else f"{text} failed"
 
 

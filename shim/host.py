@@ -220,6 +220,11 @@ class LiveHost:
         self.effects.append((format.THREAD, self.tokens[thread_id], worker))
         return thread_id, worker
 
+    def process(self) -> int:
+        process_id = os.getpid()
+        self.effects.append((format.OWN_PROCESS, self.tokens[process_id]))
+        return process_id
+
     def _note(self, code: int, payload: WirePayload | None) -> bool:
         if payload is None:
             self.effects.append((-code,))

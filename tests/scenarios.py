@@ -1,7 +1,14 @@
 """Short programs over a :class:`tests.live.Live`: together they use every implemented function and kind of record."""
 
 from cannery.runtime.settings import Settings
-from tests import scenarios_graphs, scenarios_kernels, scenarios_memory, scenarios_notifies, scenarios_streams
+from tests import (
+    scenarios_graphs,
+    scenarios_kernels,
+    scenarios_memory,
+    scenarios_notifies,
+    scenarios_snapshots,
+    scenarios_streams,
+)
 from tests.fakes import ident
 from tests.live import OUT, Live
 
@@ -249,6 +256,7 @@ ALL = {
     "told": scenarios_streams.told,
     "notifies": scenarios_notifies.notifies,
     "counting": scenarios_notifies.counting,
+    "snapshots": scenarios_snapshots.snapshots,
     "captures": scenarios_graphs.captures,
     "graph_tasks": scenarios_graphs.graph_tasks,
     "flow": scenarios_graphs.flow,

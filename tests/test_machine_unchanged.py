@@ -19,6 +19,7 @@ PARAMETERS = {function.name: [param.ctype for param in function.params] for func
 SIGNED = {"int32_t", "aclrtMemcpyKind", "aclrtMemAttr", "aclrtMemMallocPolicy", "aclrtLastErrLevel"}
 CONSUMING = (  # what they answer is a failure that counts, or the end of something that failed
     "aclrtSynchronize",
+    "aclrtSnapShotProcessBackup",
     "aclmdlRIExecute",
     "aclmdlRICaptureEnd",
     "aclmdlRICaptureTaskGrpEnd",

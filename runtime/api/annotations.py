@@ -27,6 +27,7 @@ from cannery.runtime.api.roles import (
     ReleasedHandle,
     Scalar,
 )
+from cannery.runtime.api.snapshots import SNAPSHOTS
 from cannery.runtime.api.streams import STREAMS
 
 __all__ = ["ANNOTATIONS", "BLOCKS", "CONTEXT", "Annotation", "call"]
@@ -95,4 +96,5 @@ ANNOTATIONS: Final = (
     *GRAPHS,
     *MAPPED_MEMORY,
     *KERNELS,
+    *SNAPSHOTS,
 )

@@ -373,6 +373,31 @@ class ThreadId(Role):
         return visitor.thread_id(self)
 
 
+class ProcessId(Role):
+    """The id of a process (getpid); only its identity means something."""
+
+    shape = "process_id"
+
+    def check(self, site: Site) -> None:
+        if site.ctype.name not in ("int", "int32_t"):
+            site.refuse(f"the id of a process is an int, not {site.ctype.name}")
+
+    def visit(self, visitor: "RoleVisitor[T]") -> T:
+        return visitor.process_id(self)
+
+
+class Reserved(Role):
+    """A pointer behind which nothing is defined yet: it has to be null."""
+
+    shape = "reserved"
+
+    def check(self, site: Site) -> None:
+        site.pointer()
+
+    def visit(self, visitor: "RoleVisitor[T]") -> T:
+        return visitor.reserved(self)
+
+
 class _StructOf(Role):
     """``ctype`` is the struct, and the value a tuple of its fields (:mod:`cannery.runtime.api.layouts`).
 
@@ -463,6 +488,8 @@ class RoleVisitor(Protocol[T_co]):
     def function_pointer(self, role: FunctionPointer) -> T_co: ...
     def user_data(self, role: UserData) -> T_co: ...
     def thread_id(self, role: ThreadId) -> T_co: ...
+    def process_id(self, role: ProcessId) -> T_co: ...
+    def reserved(self, role: Reserved) -> T_co: ...
     def struct_by_value(self, role: StructByValue) -> T_co: ...
     def struct(self, role: Struct) -> T_co: ...
     def raw(self, role: Raw) -> T_co: ...

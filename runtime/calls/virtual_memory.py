@@ -394,6 +394,7 @@ def mem_export_to_shareable_handle(
         raise invalid("the argument handleType is {}; pass ACL_MEM_HANDLE_TYPE_NONE (0)", handle_type)
     if not out:
         raise null("shareableHandle")
+    machine.hold()
     if flags > 1:
         raise out_of_range("the argument flags is {:#x}; pass ACL_RT_VMM_EXPORT_FLAG_DEFAULT (0)", flags)
     physical_of(machine, handle)

@@ -113,6 +113,12 @@ class Outputs:
     def thread_id(self, role: roles.ThreadId) -> Output:
         return Output()
 
+    def process_id(self, role: roles.ProcessId) -> Output:
+        return Output()
+
+    def reserved(self, role: roles.Reserved) -> Output:
+        return Output()
+
     def struct_by_value(self, role: roles.StructByValue) -> Output:
         return self._block("ONE", struct_layout(self._resolve, role.ctype, role.lists), SINGLE, roles.IN)
 
