@@ -22,8 +22,8 @@ class Payload(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """``kind`` is one of read, write, move, fill, alloc, file, thread, process, model, kernel, wrote, saw; ``ok`` is False
-    when the host range could not be accessed, the host had no memory, there is no such file or model, or a model
+    """``kind`` is one of read, write, move, fill, alloc, file, thread, process, model, kernel, wrote, saw; ``ok`` is
+    False when the host range could not be accessed, the host had no memory, there is no such file or model, or a model
     failed."""
 
     kind: str

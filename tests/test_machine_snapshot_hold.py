@@ -17,8 +17,12 @@ from tests.fakes import OUT, Driver
 WORLDS = (
     ("test_machine_arguments", "World"),
     ("test_machine_capture_arguments", "GraphWorld"),
+    ("test_machine_counting_arguments", "CountingWorld"),
     ("test_machine_device_arguments", "World"),
     ("test_machine_event_arguments", "EventWorld"),
+    ("test_machine_flow_arguments", "FlowWorld"),
+    ("test_machine_graph_tasks_arguments", "TaskWorld"),
+    ("test_machine_kernel_arguments", "KernelWorld"),
     ("test_machine_mapped_memory_arguments", "MemoryWorld"),
     ("test_machine_memory_arguments", "MemoryWorld"),
     ("test_machine_notify_arguments", "NotifyWorld"),
