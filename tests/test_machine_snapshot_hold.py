@@ -13,6 +13,7 @@ import pytest
 from cannery.runtime.api import MODEL
 from cannery.runtime.machine import Wait
 from tests.fakes import OUT, Driver
+from tests.test_machine_arguments import FUNCTION
 
 WORLDS = (
     ("test_machine_arguments", "World"),
@@ -26,6 +27,7 @@ WORLDS = (
     ("test_machine_mapped_memory_arguments", "MemoryWorld"),
     ("test_machine_memory_arguments", "MemoryWorld"),
     ("test_machine_notify_arguments", "NotifyWorld"),
+    ("test_machine_state_callback_arguments", "World"),
     ("test_machine_stream_arguments", "StreamWorld"),
 )
 
@@ -71,6 +73,8 @@ def held_in(module: str, world_name: str) -> set[str]:
     tables = import_module(f"tests.{module}")
     world = getattr(tables, world_name)("default")
     driver = world.driver
+    for function in getattr(tables, "REGISTERING", ()):
+        driver.ok(function, b"used", FUNCTION, 0)
     held = set()
     for _, function, arguments, expected, layer, thread in tables.ROWS:
         row = f"{function}{arguments} on thread {thread}"
