@@ -265,11 +265,12 @@ def read_effect(wire: Any) -> Effect:
     if code == format.THREAD:
         thread, worker = _numbers(tuple(rest))
         return Effect(kind, True, None, 0, thread, worker)
+    if code == format.OWN_PROCESS:
+        (process,) = rest
+        return Effect(kind, True, None, 0, _numbers((process,))[0])
     if code >= format.MODEL:
         return _kernel_effect(code, kind, rest)
     (second,) = rest
-    if code == format.OWN_PROCESS:
-        return Effect(kind, True, None, 0, _numbers((second,))[0])
     if code == format.ALLOC:
         return Effect(kind, True, None, _numbers((second,))[0])
     return Effect(kind, True, read_payload(second))
