@@ -57,6 +57,7 @@ WROTE: Final = 10
 SAW: Final = 11
 PEER: Final = 12
 SHARED: Final = 13
+OWN_PROCESS: Final = 16
 EFFECT_KINDS: Final = {
     READ: "read",
     WRITE: "write",
@@ -103,6 +104,7 @@ TOPICS: Final = {
     LATEST: "latest record",
     COMPLETED: "record is done",
     STORE: "memory",
+    OWN_PROCESS: "process",
 }
 POLICIES: Final = ("input", "full", "hash", "none")
 SHORT: Final = 32  # bytes of payload that stand in the record itself

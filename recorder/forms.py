@@ -27,8 +27,10 @@ from cannery.runtime.api.roles import (
     Keepsake,
     KeepsakeOut,
     OutScalar,
+    ProcessId,
     Raw,
     ReleasedHandle,
+    Reserved,
     Role,
     Scalar,
     Struct,
@@ -113,6 +115,11 @@ class _FormOf:
         forms = role.inner.visit(self)
         out = None if forms.out is None else "name"
         return Forms("flag" if role.direction == OUT else "name", out, kind=role.what)
+    def process_id(self, role: ProcessId) -> Forms:
+        return Forms("token")
+
+    def reserved(self, role: Reserved) -> Forms:
+        return Forms("flag")
 
     def struct_by_value(self, role: StructByValue) -> Forms:
         return Forms("plain")

@@ -63,8 +63,8 @@ def redact(source: str | Path, target: str | Path, *, hashes: bool = True, force
                 raise NotFinished(f"process {stream.ordinal} still runs; redact the trace when it has ended")
             if stream.first_head.call:
                 raise NotFinished(
-                    f"process {stream.ordinal} begins with a state, which has content of device memory; redact the whole "
-                    "trace instead, and cut that"
+                    f"process {stream.ordinal} begins with a state, which has content of device memory; redact the "
+                    "whole trace instead"
                 )
         lock = create_bundle(str(target), os.urandom(8).hex(), bundle.schema.pack(), force=force, tool=bundle.tool)
         try:

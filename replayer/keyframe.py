@@ -30,10 +30,12 @@ class KeyframeError(Exception):
 
 def is_possible(replay: Replay) -> bool:
     """Whether the replay can go on from a keyframe taken now, between two steps: everything that the last one brought
-    about was shown, and nothing differed. What other processes have too is in no state."""
+    about was shown, and nothing differed. What other processes have too, and a backup that is kept
+    (aclrtSnapShotProcessBackup), is in no state."""
     machine = replay.machine
-    alone = not machine.shared and not machine.memory.sharing.any and not machine.memory.sharing.physical
-    return replay.exact and alone and not replay.open_calls.outcomes
+    sharing = machine.memory.sharing
+    alone = not machine.shared and not sharing.any and not sharing.physical
+    return replay.exact and alone and machine.saved is None and not replay.open_calls.outcomes
 
 
 def save(replay: Replay, writer: KeyframeWriter, position: Position) -> None:

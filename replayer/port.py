@@ -388,6 +388,9 @@ class ReplayPort:
         effect = self._take("shared", len(view))
         if effect is not None:
             self._install(effect, view)
+    def process(self) -> int:
+        effect = self._take("process", None)
+        return 0 if effect is None else token_value(effect.thread)
 
     def _install(self, effect: Effect, into: memoryview) -> None:
         payload = effect.payload
@@ -446,6 +449,8 @@ def describe(effect: Effect) -> str:
         text += f" {effect.thread}" + (f", worker {effect.worker}" if effect.worker else "")
     elif effect.kind == "peer":
         text = " ".join([TOPICS[effect.topic], *map(str, effect.values)])
+    elif effect.kind == "process":
+        text += f" {effect.thread}"
     return text if effect.ok else f"{text} (not accessible)"
 
 

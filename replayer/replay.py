@@ -173,7 +173,7 @@ class Replay:
         codec = self.compared.codec(name)
         decode_ins, decode_outs, blank = codec.decode_ins, codec.decode_outs, codec.blank
         machine, port = self.machine, self.port
-        threads, waits, errands = machine.threads, machine.waits, machine.errands
+        threads, waits, errands, discarded = machine.threads, machine.waits, machine.errands, machine.discarded
         start: int = self.start
         arguments: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         results: dict[tuple[Any, ...], tuple[Any, ...]] = {}
@@ -209,7 +209,7 @@ class Replay:
                 same = reply == (ret, *(results.get(outs) or decoded(results, decode_outs, outs)))
             else:
                 same = False
-            if waits or errands:
+            if waits or errands or discarded:
                 self._settle()  # part of the step: the end of a wait may move bytes
             if not same:
                 self._result(record, reply)
@@ -408,6 +408,7 @@ class Replay:
                     self.open_calls.reply(call, wait.reply)
                 else:  # a what-if replay waits where the trace did not
                     self._pretend(wait.thread, wait.reply)
+        machine.discarded.clear()
         if machine.errands or machine.dismissed:
             errands = machine.take_errands()
             for errand in errands:

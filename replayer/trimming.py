@@ -48,6 +48,11 @@ def trim(
     """
     first, last = calls
     replay, start = reach(bundle, stream, first, say)
+    if replay.machine.saved is not None:
+        raise ReplayError(
+            f"process {stream.ordinal}: a backup is kept at call #{first} (aclrtSnapShotProcessBackup), which a trace "
+            "cannot begin with; begin before the backup or after the unlock"
+        )
     if not is_possible(replay):
         raise ReplayError(
             f"process {stream.ordinal}: the replay differs from the trace before call #{first}, or the process shares"

@@ -49,6 +49,12 @@ class HostFunction(Task):
         made.gate = made.made = None
         return made
 
+    def is_run_by(self, machine: "Machine", thread: "Thread") -> bool:
+        """Whether a thread runs it now."""
+        if isinstance(self.runner, Worker):
+            return self.runner.running is self and thread.worker == self.runner.number
+        return any(isinstance(then, Batch) and then.running is self for _, then in thread.running)
+
     def returned(self, machine: "Machine") -> None:
         """The function returned: its stream goes on, if it still waits for that."""
         gate = self.gate

@@ -7,7 +7,7 @@ driver counts a fixed amount for each step, and the limit when a wait expires, a
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime import lifecycle
 from cannery.runtime.behaviours import behaviour
@@ -35,10 +35,14 @@ from cannery.runtime.schedule_serial import make_schedule
 from cannery.runtime.settings import Settings
 from cannery.runtime.shared_events import SharedEvent
 from cannery.runtime.small_objects import SmallObject
+from cannery.runtime.snapshot import Snapshot
 from cannery.runtime.state_callbacks import StateCallbacks
 from cannery.runtime.tasks import Task
 from cannery.runtime.visible import visible_devices
 from cannery.runtime.waits import Refusal, Reply, Resume, Retry, Then, Told, Until, Wait
+
+if TYPE_CHECKING:
+    from cannery.runtime.backup import Saved
 
 __all__ = ["FAR", "Machine", "Refused", "Wait"]
 
@@ -49,15 +53,17 @@ _MOMENT: Final = 20_000  # ns
 
 
 class Machine:
-    """``now`` is the time of the present step, ``due`` when the pacer has to make one. ``locked``: a snapshot lock
-    is held.
+    """``now`` is the time of the present step, ``due`` when the pacer has to make one. ``locked``: the process
+    is not RUNNING (``snapshot``); ``saved``: its last backup.
 
     ``shared`` has by entry what other processes have too (``exchange.py``). ``caller``: the thread whose call is made.
     ``allocators`` are those of the program: for the handle of a stream that of the description, and its parts.
     ``calling`` is the function whose call goes on in the present step, see :meth:`moving`.
 
-    ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``errands`` and
-    ``dismissed`` are what :meth:`take_errands` and :meth:`take_dismissed` will give. ``reports`` has the threads that
+    ``waits`` are the calls that wait; while there are none, :meth:`take_ended` has nothing to give. ``renewed``: of
+    those, which got another limit in the latest :meth:`take_ended`. ``errands`` and ``dismissed`` are what
+    :meth:`take_errands` and :meth:`take_dismissed` will give. ``discarded``: backups that the driver lets go of when
+    the step is over, which takes time. ``reports`` has the threads that
     streams are subscribed for, by the program's id; ``hosted``: a function of the program was queued once. ``told``:
     functions that are told of streams and devices. ``spare_blocks`` is pinned memory for argument lists of kernels that
     no thread uses now.
@@ -74,6 +80,8 @@ class Machine:
         self.skip = 0
         self.due = FAR
         self.locked = False
+        self.snapshot = Snapshot()
+        self.saved: Saved | None = None
         self.ordinal = 0
         self.calling = ""
         self.process = Process()
@@ -101,6 +109,7 @@ class Machine:
         self.graph_count = 0
         self.captures: list[Graph] = []
         self.waits: list[Wait] = []
+        self.renewed: list[Wait] = []
         self.reports: dict[int, Reports] = {}
         self.exceptions = Exceptions()
         self.told = StateCallbacks()
@@ -109,6 +118,7 @@ class Machine:
         self.hosted = False
         self.errands: list[Errand] = []
         self.dismissed: list[int] = []
+        self.discarded: list[Saved] = []
         indices, self.blindness = visible_devices(settings.visible, settings.devices)
         published = self.behaviour["stream-limit"] == "published"
         streams = self.profile.streams_documented if published else self.profile.streams
@@ -180,6 +190,7 @@ class Machine:
     def take_ended(self) -> list[Wait]:
         """End the present step: the waits that ended in it, in the order in which they began, and no wait twice."""
         ended: list[Wait] = []
+        self.renewed.clear()
         moved = True
         while moved:
             moved = False
@@ -240,6 +251,7 @@ class Machine:
         """Forget a thread."""
         thread = self.threads.pop(ordinal, None)
         if thread is not None:
+            self.snapshot.leave(thread)
             thread.running.clear()  # what is left of calls that it ended in the middle of refers back to it
             if thread.arguments is not None:
                 self.retire_arguments(thread.arguments)
@@ -257,9 +269,17 @@ class Machine:
         retry = Retry(thread, function, arguments)
         if again.target is not None:
             return self.wait(thread, function, [again.target], retry)
+        if again.until is None:
+            deadlock = self.snapshot.deadlock(self.snapshot.transition, thread, function)
+            if deadlock is not None:
+                return self.refuse(thread, function, deadlock)
         wait = self._wait(thread, function, [], retry)
         wait.until = again.until
-        wait.unlocking = again.until is None
+        if again.until is None:
+            self.identify(thread)  # the call may ask for that when it starts again, in a step of another thread
+            wait.unlocking = True
+            self.snapshot.bound(self, wait)
+            self.snapshot.untangle(self)
         return wait
 
     def refuse(self, thread: Thread, function: str, refused: Refused) -> Reply:
@@ -303,8 +323,8 @@ class Machine:
         function: str,
         until: Until,
         resume: Resume,
-        limit: int,
-        expired: Refused,
+        limit: int = -1,
+        expired: Refused | None = None,
     ) -> Reply:
         """The reply of a call that waits for what ``until`` says, as :meth:`wait`."""
         if until.holds(self):
@@ -343,6 +363,8 @@ class Machine:
             except Refused as refused:
                 reply = self.refuse(thread, wait.function, refused)
             if isinstance(reply, Wait):
+                if reply.deadline != wait.deadline:
+                    self.renewed.append(wait)
                 self.waits.remove(reply)
                 for slot in ("targets", "resume", "unlocking", "until", "deadline", "expired"):
                     setattr(wait, slot, getattr(reply, slot))

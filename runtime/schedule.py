@@ -219,6 +219,10 @@ class Schedule(Kept):
         if stream.queue:
             self._head(stream.queue[0], at)
 
+    def resume(self, device: int, monotonic: int) -> None:
+        """Go on with work that was set aside ``device`` ns of device time and ``monotonic`` ns ago."""
+        self.limits[:] = [(until + monotonic, number, wait) for until, number, wait in self.limits]
+
     def _limit(self, wait: Gated, at: int) -> None:
         """``wait`` begins to wait at device time ``at``: note when its limit ends that."""
         limit = wait.limit
@@ -385,6 +389,11 @@ class Asap(Schedule):
             if not task.done:
                 machine.skip = max(machine.skip, at - machine.now)
                 self._run(task, at)
+        self._set_due()
+
+    def resume(self, device: int, monotonic: int) -> None:
+        super().resume(device, monotonic)
+        self.running[:] = [(at + device, number, task) for at, number, task in self.running]
         self._set_due()
 
     def stop(self, stream: "Stream") -> None:

@@ -102,6 +102,13 @@ class Serial(Schedule):
         super().lose(stream)
         self._catch_up()
 
+    def resume(self, device: int, monotonic: int) -> None:
+        super().resume(device, monotonic)
+        aging = [(at + device, task) for at, task in self.aging]
+        self.aging.clear()
+        self.aging.extend(aging)
+        self._catch_up()
+
     def stop(self, stream: "Stream") -> None:
         super().stop(stream)
         self._catch_up()

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 #: Attributes that are no state: what a machine is made with, and what follows from that.
 NOT_STATE: Final = {
     "machine.Machine": {
-        "behaviour", "blindness", "depth", "event_cost", "handlers", "port", "profile", "settings",
+        "behaviour", "blindness", "depth", "discarded", "event_cost", "handlers", "port", "profile", "renewed", "saved",
+        "settings",
     },
     "memory.DeviceMemory": {"store"},  # its bytes are in pages.py
     "memory.Memory": {"port"},

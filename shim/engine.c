@@ -29,7 +29,7 @@ static struct {
 static struct {
     PyObject *handlers; /* list: by function, the machine's entry, or the session's for what is not implemented */
     PyObject *recorders; /* list: by function, what records a completed call, or None */
-    PyObject *machine, *waits, *ended, *effects, *errands, *dismissed, *wait_type, *invoke_type;
+    PyObject *machine, *waits, *ended, *effects, *errands, *dismissed, *discarded, *wait_type, *invoke_type;
     PyObject *enter, *collect, *settle, *arm;
     PyObject *tick; /* the virtual clock, or None */
     int64_t due;    /* the machine's, as of the last step */
@@ -37,9 +37,9 @@ static struct {
 } session;
 
 #define SESSION_FIELDS { &session.handlers, &session.recorders, &session.machine, &session.waits, &session.ended, \
-                         &session.effects, &session.errands, &session.dismissed, &session.wait_type, \
-                         &session.invoke_type, &session.enter, \
-                         &session.collect, &session.settle, &session.arm, &session.tick }
+                         &session.effects, &session.errands, &session.dismissed, &session.discarded, \
+                         &session.wait_type, &session.invoke_type, &session.enter, &session.collect, \
+                         &session.settle, &session.arm, &session.tick }
 
 int64_t cannery_monotonic(void)
 {
@@ -74,6 +74,12 @@ void cannery_end_wait(uint32_t thread, uint64_t result, uint8_t written, const u
     memcpy(answer.outs, outs, sizeof answer.outs);
     if (services != NULL)
         services->end_wait(thread, &answer, NULL);
+}
+
+void cannery_limit_wait(uint32_t thread, int64_t deadline)
+{
+    if (services != NULL)
+        services->limit_wait(thread, deadline);
 }
 
 uint64_t cannery_chunk(const void *bytes, size_t size)

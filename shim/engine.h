@@ -109,6 +109,7 @@ void cannery_arm(int64_t due);
 void cannery_hasten(int64_t due); /* likewise, and without giving the program time to call first */
 /* Release a waiting thread. Bit i of `written`: outs[i] is an output, as bits, or what cannery_chunk gave. */
 void cannery_end_wait(uint32_t thread, uint64_t result, uint8_t written, const uint64_t outs[6]);
+void cannery_limit_wait(uint32_t thread, int64_t deadline); /* a waiting thread: until then; < 0: for ever */
 uint64_t cannery_chunk(const void *bytes, size_t size); /* a copy of the bytes of an output; 0: no memory */
 /* Have a function of the program run: by the waiting thread, whose call then goes on, or by a worker. */
 void cannery_invoke(uint32_t thread, uint64_t function, uint32_t signature, const uint64_t args[4]);

@@ -221,6 +221,10 @@ class LiveHost:
         """Tell the store for which function bytes pass, where that matters to it."""
         if self.moving is not None:
             self.payloads.serve(self.moving())
+    def process(self) -> int:
+        process_id = os.getpid()
+        self.effects.append((format.OWN_PROCESS, self.tokens[process_id]))
+        return process_id
 
     def _note(self, code: int, payload: WirePayload | None) -> bool:
         if payload is None:

@@ -105,6 +105,7 @@ class Session:
             self.host.effects,
             self.machine.errands,
             self.machine.dismissed,
+            self.machine.discarded,
             Wait,
             Invoke,
             self.enter,
@@ -244,7 +245,10 @@ class Session:
 
     def collect(self) -> None:
         """End the waits that the present step released. Bytes may move then: to be done before the step is recorded."""
-        self.ended += self.machine.take_ended()
+        machine = self.machine
+        self.ended += machine.take_ended()
+        for wait in machine.renewed:
+            lib.cannery_limit_wait(wait.thread, self._deadline(wait))
 
     def settle(self) -> None:
         """After a step was recorded: release those whose waits ended, and hand out what functions are to be run."""
@@ -270,6 +274,7 @@ class Session:
             for worker in machine.take_dismissed():
                 lib.cannery_dismiss(worker)
         self.host.effects.clear()
+        machine.discarded.clear()  # last, since it takes time: nobody that was released has to wait for it
 
     def arm(self) -> None:
         """Have the pacer look when the next work becomes due."""

@@ -34,7 +34,8 @@ _Static_assert(sizeof(struct inflight) == 64, "slot of the inflight file");
 struct cannery_thread {
     struct cannery_thread_engine engine;
     uint32_t ordinal;
-    uint32_t ended;      /* futex word: the wait is over, `answer` is valid */
+    uint32_t ended;      /* futex word: 1, the wait is over, `answer` is valid; else 2 more for each new `limit` */
+    int64_t limit;       /* monotonic ns at which the wait expires, < 0 for never */
     struct cannery_answer answer;
     struct cannery_invoke invoke; /* to be run before the call ends; with `ended` */
     uint32_t generation; /* of the process (fork); an older one means that the ordinal is the parent's */
@@ -197,9 +198,21 @@ static void end_wait(uint32_t ordinal, const struct cannery_answer *answer, cons
         }
 }
 
-static void begin_wait(struct cannery_thread *thread)
+static void limit_wait(uint32_t ordinal, int64_t deadline)
+{
+    for (struct cannery_thread *thread = waiting; thread != NULL; thread = thread->next_waiting)
+        if (thread->ordinal == ordinal) {
+            __atomic_store_n(&thread->limit, deadline, __ATOMIC_SEQ_CST);
+            __atomic_add_fetch(&thread->ended, 2, __ATOMIC_SEQ_CST);
+            cannery_futex_wake(&thread->ended);
+            return;
+        }
+}
+
+static void begin_wait(struct cannery_thread *thread, int64_t deadline)
 {
     thread->ended = 0;
+    thread->limit = deadline;
     thread->next_waiting = waiting;
     waiting = thread;
 }
@@ -444,8 +457,8 @@ static const struct cannery_services services_template = {
     .variable = variable_at_load,
     .thread_engine = thread_engine, .thread_ordinal = thread_ordinal, .thread_id = thread_id,
     .thread_worker = thread_worker,
-    .begin_call = begin_call, .begin_wait = begin_wait, .end_wait = end_wait, .errand = errand, .dismiss = dismiss,
-    .arm = arm_pacer, .hasten = hasten_pacer, .listen = listen_to,
+    .begin_call = begin_call, .begin_wait = begin_wait, .end_wait = end_wait, .limit_wait = limit_wait,
+    .errand = errand, .dismiss = dismiss, .arm = arm_pacer, .hasten = hasten_pacer, .listen = listen_to,
     .set_inflight = set_inflight,
     .functions = cannery_functions
 };
@@ -612,13 +625,14 @@ static void write_outputs(const struct cannery_function *function, const struct 
 
 static void wait_for_end(struct cannery_thread *thread, struct cannery_request *request)
 {
-    int64_t deadline = request->deadline;
-    while (__atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE) == 0) {
-        cannery_futex_wait(&thread->ended, 0, deadline);
-        if (deadline >= 0 && cannery_now() >= deadline && __atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE) == 0) {
+    for (uint32_t seen; (seen = __atomic_load_n(&thread->ended, __ATOMIC_SEQ_CST)) != 1;) {
+        int64_t deadline = __atomic_load_n(&thread->limit, __ATOMIC_SEQ_CST);
+        cannery_futex_wait(&thread->ended, seen, deadline);
+        if (deadline >= 0 && cannery_now() >= deadline && __atomic_load_n(&thread->ended, __ATOMIC_SEQ_CST) == seen) {
             struct cannery_request expiry = { .kind = CANNERY_EXPIRE, .thread = thread };
             cannery_turn_submit(&expiry); /* ends the wait, unless the machine's clock says that it is too early */
-            deadline = expiry.waits ? expiry.deadline : -1;
+            if (__atomic_load_n(&thread->ended, __ATOMIC_SEQ_CST) == seen)
+                __atomic_store_n(&thread->limit, expiry.waits ? expiry.deadline : -1, __ATOMIC_SEQ_CST);
         }
     }
     request->answer = thread->answer;

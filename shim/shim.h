@@ -181,9 +181,10 @@ struct cannery_services { /* what the engine may ask of the shim; all of it runs
     uint64_t (*thread_id)(struct cannery_thread *);
     uint32_t (*thread_worker)(struct cannery_thread *);
     void (*begin_call)(struct cannery_request *);        /* before a call is served: the thread gets its ordinal */
-    void (*begin_wait)(struct cannery_thread *);         /* the call being served has to wait */
+    void (*begin_wait)(struct cannery_thread *, int64_t deadline); /* the call being served has to wait; < 0: for ever */
     /* release the waiting thread with that answer, or to run that function first */
     void (*end_wait)(uint32_t ordinal, const struct cannery_answer *answer, const struct cannery_invoke *invoke);
+    void (*limit_wait)(uint32_t ordinal, int64_t deadline); /* the waiting thread's wait has another limit */
     void (*errand)(uint32_t worker, const struct cannery_invoke *invoke); /* have a worker thread run a function */
     void (*dismiss)(uint32_t worker);
     void (*arm)(int64_t due); /* wake the pacer not before that monotonic time */

@@ -209,7 +209,8 @@ static int end_step(void)
 {
     PyObject *done = Py_None;
     if (PyList_GET_SIZE(session.ended) > 0 || PyList_GET_SIZE(session.effects) > 0 ||
-        PyList_GET_SIZE(session.errands) > 0 || PyList_GET_SIZE(session.dismissed) > 0) {
+        PyList_GET_SIZE(session.errands) > 0 || PyList_GET_SIZE(session.dismissed) > 0 ||
+        PyList_GET_SIZE(session.discarded) > 0) {
         if ((done = PyObject_CallNoArgs(session.settle)) == NULL)
             return -1;
         Py_DECREF(done);
@@ -259,7 +260,7 @@ static int record_call(struct cannery_request *request, const struct cannery_fun
 static int end_pending(struct cannery_request *request)
 {
     if (request->waits)
-        services->begin_wait(request->thread);
+        services->begin_wait(request->thread, request->deadline);
     if (end_step() == 0)
         return 0;
     if (!request->waits)

@@ -18,6 +18,7 @@ from tests.fake_session import Member, Session
 
 DEVICE_BASE = 0x2000_0000_0000
 PAGE = 4096
+PROCESS = 4242
 MOST = 1 << 24  # that can be pinned at once
 MILLISECOND = 1_000_000
 OUT = 0x7FFF_0000_1000  # where outputs would go: the machine only looks at null
@@ -157,6 +158,9 @@ class FakeHost:
             return str(failure)
         return None
 
+    def process(self) -> int:
+        return PROCESS
+
     def thread(self, ordinal: int) -> tuple[int, int]:
         return self.ids.get(ordinal, ident(ordinal)), self.worker_threads.get(ordinal, 0)
 
@@ -239,6 +243,7 @@ class Driver:
         self.ended += self.machine.take_ended()
         self.errands += self.machine.take_errands()
         self.dismissed += self.machine.take_dismissed()
+        self.machine.discarded.clear()
 
     def message(self, thread: int = 1) -> str:
         """What aclGetRecentErrMsg tells, or nothing."""

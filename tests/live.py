@@ -45,7 +45,7 @@ from cannery.runtime.models.run import Failure
 from cannery.runtime.models.run import run as run_model
 from cannery.runtime.settings import Settings
 from tests.fake_session import Member, Session
-from tests.fakes import check_holds, ident
+from tests.fakes import PROCESS, check_holds, ident
 from tests.live_exchange import LiveExchange
 
 DEVICE_BASE = 0x2000_0000_0000
@@ -200,6 +200,10 @@ class Host:
         if where is not None:
             self.memory[where] = data
         return where is not None
+
+    def process(self) -> int:
+        self.effects.append(Effect("process", True, None, 0, self.token(PROCESS)))
+        return PROCESS
 
     def file(self, path: bytes) -> bytes | None:
         data = self.files.get(path)
@@ -416,6 +420,7 @@ class Live:
         for errand in self.machine.take_errands():
             self._invoke(None, None, errand.worker, errand.invoke)
         self.machine.take_dismissed()
+        self.machine.discarded.clear()
 
     def _outcome(self, thread: int, reply: Any) -> None:
         """What a call that did not end at once does next."""

@@ -10,6 +10,7 @@ from tests import (
     scenarios_queues,
     scenarios_sharing,
     scenarios_small,
+    scenarios_snapshots,
     scenarios_streams,
 )
 from tests.fakes import ident
@@ -259,6 +260,7 @@ ALL = {
     "told": scenarios_streams.told,
     "notifies": scenarios_notifies.notifies,
     "counting": scenarios_notifies.counting,
+    "snapshots": scenarios_snapshots.snapshots,
     "captures": scenarios_graphs.captures,
     "graph_tasks": scenarios_graphs.graph_tasks,
     "flow": scenarios_graphs.flow,

@@ -5,6 +5,7 @@ from struct import pack
 
 import pytest
 
+from cannery.runtime.invoke import Invoke
 from cannery.runtime.machine import Wait
 from cannery.runtime.objects import PERSISTENT
 from tests import kernel_tools
@@ -14,6 +15,7 @@ from tests.fakes import OUT, Driver, ident
 def everything(driver: Driver) -> None:
     """A bit of each: contexts, streams, events, waits, memory, failures."""
     driver.ok("aclrtSetDevice", 0)
+    snapshots(driver)
     driver.ok("aclrtCreateContext", OUT, 0)
     stream, other, event, flag = driver.stream(), driver.stream(), driver.event(), driver.event(1)
     memory, pinned, pageable = driver.device_memory(64), driver.pinned(b"x" * 64), driver.host.give(b"y" * 64)
@@ -63,6 +65,34 @@ def everything(driver: Driver) -> None:
     driver.pace(200)  # schedules remember tasks for a while
     driver.message()
     driver.machine.end_thread(1)
+
+
+def snapshots(driver: Driver) -> None:
+    """Callbacks that succeed, refuse and never return, held calls, work that is lost."""
+    stream = driver.stream()
+    for stage in range(6):
+        driver.ok("aclrtSnapShotCallbackRegister", stage, 5, 0)
+    for call, values in (
+        ("Lock", (0,)), ("Lock", (0,)), ("Backup", (1,)), ("Backup", (0, 1)), ("Backup", (0, 0)),
+        ("Restore", (0, 1)), ("Restore", (0, 0)), ("Backup", (0, 0)), ("Unlock", (1,)),
+    ):  # fmt: skip
+        if call == "Restore":
+            driver.ok("aclrtLaunchHostFunc", stream, 5, 0)
+            driver.call("aclrtSynchronizeStream", stream, thread=2)
+            driver.call("aclrtMalloc", OUT, 64, 0, thread=3)
+        reply = driver.call(f"aclrtSnapShotProcess{call}", 0, 0)
+        for value in values:
+            assert isinstance(reply, Invoke), call
+            driver.call("aclrtSnapShotCallbackUnregister", 0, 5)  # refused: it would never return
+            reply = driver.returned(value=value)
+    for worker in [*driver.machine.workers]:
+        driver.errand_done(worker)
+    driver.call("aclrtSnapShotProcessLock", 0, 0, thread=4)
+    driver.machine.end_thread(4)
+    driver.machine.end_thread(3)
+    for stage in range(6):
+        driver.ok("aclrtSnapShotCallbackUnregister", stage, 5)
+    driver.ok("aclrtDestroyStream", stream)
 
 
 def functions(driver: Driver) -> None:

@@ -322,7 +322,7 @@ class TestLimits:
 
 
 class TestSnapshotLock:
-    """The lock itself is not there yet; calls that wait for it are (semantics.md 10.6)."""
+    """Calls that wait for it (semantics.md 10.6)."""
 
     def test_calls_that_wait_for_the_lock_start_again_when_it_is_released(self, driver: Driver) -> None:
         event = driver.event()

@@ -20,6 +20,7 @@ SIGNED = {"int32_t", "aclrtMemcpyKind", "aclrtMemAttr", "aclrtMemMallocPolicy", 
 WIDTHS = {"uint8_t": 8, "uint16_t": 16, "uint32_t": 32}
 CONSUMING = (  # what they answer is a failure that counts, or the end of something that failed
     "aclrtSynchronize",
+    "aclrtSnapShotProcessBackup",
     "aclmdlRIExecute",
     "aclmdlRICaptureEnd",
     "aclmdlRICaptureTaskGrpEnd",

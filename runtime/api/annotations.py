@@ -32,6 +32,7 @@ from cannery.runtime.api.roles import (
 )
 from cannery.runtime.api.shared_memory import SHARED_MEMORY
 from cannery.runtime.api.small_objects import SMALL_OBJECTS
+from cannery.runtime.api.snapshots import SNAPSHOTS
 from cannery.runtime.api.streams import STREAMS
 
 __all__ = ["ANNOTATIONS", "BLOCKS", "CONTEXT", "Annotation", "call"]
@@ -105,4 +106,5 @@ ANNOTATIONS: Final = (
     *PROFILING,
     *KERNELS,
     *SHARED_MEMORY,
+    *SNAPSHOTS,
 )

@@ -156,11 +156,11 @@ def task_get_params(machine: "Machine", thread: Thread, handle: int, out: int) -
 
 @call("aclmdlRITaskSetParams")
 def task_set_params(machine: "Machine", thread: Thread, handle: int, params: bytes | None) -> int:
+    machine.hold()
     if not handle:
         raise out_of_range("the argument task is null; pass a task from aclmdlRIGetTasksByStream")
     if params is None:
         raise out_of_range("the argument params is null; pass the parameters")
-    machine.hold()
     kept = _live_task(machine, handle)
     _check_changeable(kept.graph)
     task = _present(kept)
@@ -209,9 +209,9 @@ def _value_task(machine: "Machine", kind: int, fields: tuple[int, int, int]) -> 
 @call("aclmdlRITaskDisable")
 def task_disable(machine: "Machine", thread: Thread, handle: int) -> int:
     """Who waits for a record that is left out waits for ever; the documents leave dependencies to the program."""
+    machine.hold()
     if not handle:
         raise out_of_range("the argument task is null; pass a task from aclmdlRIGetTasksByStream")
-    machine.hold()
     kept = _live_task(machine, handle)
     graph = kept.graph
     _check_changeable(graph)

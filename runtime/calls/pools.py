@@ -97,9 +97,9 @@ def _attribute_pool(machine: "Machine", handle: int, value: int, attribute: int)
     """The pool of a call that reads or sets an attribute."""
     if not handle:
         raise null("memPool")
+    machine.hold()
     if not value:
         raise out_of_range("the argument value is null; pass the address of a number")
-    machine.hold()
     pool = machine.memory.pools.get(handle)
     if pool is None:
         raise out_of_range("the argument memPool ({:#x}) is not the handle of a memory pool", handle)

@@ -224,8 +224,8 @@ def dequeue_data(
 
 
 class Dequeue(Turn):
-    """Takes a message out of a queue. ``room``: how many bytes there are at ``address`` for its data; ``user_room``: for
-    what it has of the program, -1 where that is not wanted."""
+    """Takes a message out of a queue. ``room``: how many bytes for its data ``address`` has; ``user_room``:
+    for what it has of the program, -1 where that is not wanted."""
 
     __slots__ = ("address", "room", "thread", "user_room")
 

@@ -343,7 +343,7 @@ class Synchronized(Resume):
 
 
 class AllSynchronized(Resume):
-    """The work of several streams is done: the first failure."""
+    """The work of several streams is done: the first failure, or 0."""
 
     __slots__ = ("streams",)
 
@@ -408,13 +408,7 @@ def synchronize_device_with_timeout(machine: "Machine", thread: Thread, timeout:
 
 
 def _synchronize_context(machine: "Machine", thread: Thread, function: str, limit: int) -> Any:
-    """Waits for every stream of the current context, its default stream last; the first failure is the reply."""
-    context = machine.context_of(thread)
-    default, *others = [stream for stream in context.streams.values() if stream.waited_for]
-    streams = [*others, default]
-    for stream in streams:
-        capture.check_free(machine, stream)
-    check_usable(context)
+    streams = waited_streams(machine, machine.context_of(thread))
     end = AllSynchronized(streams)
     targets = [stream.queue[-1] for stream in streams if stream.queue]
     if not targets:
@@ -425,3 +419,17 @@ def _synchronize_context(machine: "Machine", thread: Thread, function: str, limi
         len(targets), limit,
     )  # fmt: skip
     return machine.wait(thread, function, targets, end, limit, expired)
+
+
+def waited_streams(machine: "Machine", context: Context) -> list[Stream]:
+    """The streams that a synchronise of a context waits for, its default stream last.
+
+    Raises:
+        Refused: 107027, one is in capture; or what stopped the context.
+    """
+    default, *others = [stream for stream in context.streams.values() if stream.waited_for]
+    streams = [*others, default]
+    for stream in streams:
+        capture.check_free(machine, stream)
+    check_usable(context)
+    return streams

@@ -127,6 +127,11 @@ class Outputs:
 
     def identity(self, role: roles.Identity) -> Output:
         return role.inner.visit(self)
+    def process_id(self, role: roles.ProcessId) -> Output:
+        return Output()
+
+    def reserved(self, role: roles.Reserved) -> Output:
+        return Output()
 
     def struct_by_value(self, role: roles.StructByValue) -> Output:
         return self._block("ONE", struct_layout(self._resolve, role.ctype, role.lists), SINGLE, roles.IN)
