@@ -72,6 +72,7 @@ EFFECT_KINDS: Final = {
     SAW: "saw",
     PEER: "peer",
     SHARED: "shared",
+    OWN_PROCESS: "process",
 }
 
 # What other processes answered or did (section 7): topics of PEER effects.
@@ -104,7 +105,6 @@ TOPICS: Final = {
     LATEST: "latest record",
     COMPLETED: "record is done",
     STORE: "memory",
-    OWN_PROCESS: "process",
 }
 POLICIES: Final = ("input", "full", "hash", "none")
 SHORT: Final = 32  # bytes of payload that stand in the record itself

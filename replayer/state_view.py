@@ -216,6 +216,8 @@ class _View:
             return {str(self.value(key, depth + 1)): self.value(each, depth + 1) for key, each in value.items()}
         if isinstance(value, list | tuple | deque | set):
             return [self.value(each, depth + 1) for each in value]
+        if value is self.machine.port.exchange:
+            return "session"
         assert isinstance(value, Kept), type(value)
         return {"is": type(value).__name__, **self._fields(value, set(), depth)}
 

@@ -94,7 +94,7 @@ int main(void)
 EXPECTED = """\
 aclrtSetDevice -1
 -> -3
-aclGetCannAttribute -1 1
+aclGetCannAttribute -1 1 out1:4
 -> -3
 aclrtMalloc 1 4000000000 2 out0:8
 aclrtEventElapsedTime 1 2 3 out0:4
