@@ -28,14 +28,18 @@ class KeyframeError(Exception):
     """The content of a keyframe is not of this version, or of another stream."""
 
 
+def shares(replay: Replay) -> bool:
+    """Whether the process has what other processes have too, which is in no state."""
+    machine = replay.machine
+    return bool(machine.shared or machine.memory.sharing.any or machine.memory.sharing.physical)
+
+
 def is_possible(replay: Replay) -> bool:
     """Whether the replay can go on from a keyframe taken now, between two steps: everything that the last one brought
-    about was shown, and nothing differed. What other processes have too, and a backup that is kept
-    (aclrtSnapShotProcessBackup), is in no state."""
-    machine = replay.machine
-    sharing = machine.memory.sharing
-    alone = not machine.shared and not sharing.any and not sharing.physical
-    return replay.exact and alone and machine.saved is None and not replay.open_calls.outcomes
+    about was shown, nothing differed, and nothing is shared. A backup that is kept (aclrtSnapShotProcessBackup) is no
+    part of a state either."""
+    between = replay.exact and not replay.open_calls.outcomes
+    return between and replay.machine.saved is None and not shares(replay)
 
 
 def save(replay: Replay, writer: KeyframeWriter, position: Position) -> None:

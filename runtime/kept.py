@@ -8,8 +8,8 @@ class Kept:
     """The base of all classes whose objects are part of a machine's state (``state.py``), from which they can be made
     again without a constructor: compiled classes that are not ``serializable`` would call theirs.
 
-    The price, with mypyc 2.4: compiled code constructs them as ever, but what is not compiled gets objects without any
-    attribute set.
+    The price, with mypyc 2.4: compiled code constructs them as ever, but what is not compiled, and a call with ``*`` or
+    of a class that is held by a variable, gets objects without any attribute set.
     """
 
     __slots__ = ()

@@ -122,8 +122,11 @@ class Machine:
         indices, self.blindness = visible_devices(settings.visible, settings.devices)
         published = self.behaviour["stream-limit"] == "published"
         streams = self.profile.streams_documented if published else self.profile.streams
-        limits = streams, self.profile.events, self.profile.notifies
-        self.devices = [Device(port.exchange, index, user, *limits) for user, index in enumerate(indices)]
+        events, notifies = self.profile.events, self.profile.notifies
+        self.devices = [
+            Device(port.exchange, index, user, streams, events, notifies)  # no *: see Kept
+            for user, index in enumerate(indices)
+        ]
         reach = self.behaviour["peer-copy-direction"] if self.profile.peer_copies_need_access else FREE
         self.memory = Memory(port, settings.devices, self.profile.memory_bytes, reach)
         self.schedule = make_schedule(settings.schedule, self)

@@ -95,7 +95,3 @@ def test_cores_of_a_device_that_is_not_open(function: str, arguments: tuple[int,
     assert driver.call(function, *arguments) == 507033
     driver.ok("aclrtSetDevice", 1)
     driver.ok(function, *arguments)
-
-
-def test_a_process_id_that_cannot_be_found() -> None:
-    assert Driver().call("aclrtDeviceGetBareTgid", OUT) == 507899

@@ -175,4 +175,8 @@ def test_no_function_of_these_chapters_is_left_out() -> None:
             for param in function.params
         )
     }
-    assert with_handles <= GOOD.keys()
+    elsewhere = {  # test_machine_parameter_arguments.py, test_machine_sharing_arguments.py
+        "aclrtIpcGetEventHandle", "aclrtNpuClearFloatOverFlowStatus", "aclrtResetFloatOverflowStatus",
+        "aclrtResetOverflowStatus",
+    }  # fmt: skip
+    assert with_handles - elsewhere <= GOOD.keys()

@@ -27,6 +27,11 @@ WORLDS = (
     ("test_machine_mapped_memory_arguments", "MemoryWorld"),
     ("test_machine_memory_arguments", "MemoryWorld"),
     ("test_machine_notify_arguments", "NotifyWorld"),
+    ("test_machine_parameter_arguments", "World"),
+    ("test_machine_profiling_arguments", "ProfilingWorld"),
+    ("test_machine_queue_arguments", "QueueWorld"),
+    ("test_machine_sharing_arguments", "SharingWorld"),
+    ("test_machine_small_arguments", "RandomWorld"),
     ("test_machine_state_callback_arguments", "World"),
     ("test_machine_stream_arguments", "StreamWorld"),
 )

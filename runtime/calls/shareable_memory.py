@@ -123,8 +123,8 @@ def mem_import_from_shareable_handle_v2(
         raise null("handle")
     if flags:
         raise invalid("the argument flags is {:#x}; pass 0", flags)
-    device = machine.context_of(thread).device
     machine.hold()
+    device = machine.context_of(thread).device
     return _import(machine, device, key, _kind(machine, share_type))
 
 
