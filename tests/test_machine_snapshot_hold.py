@@ -40,6 +40,7 @@ EARLY: dict[str, tuple[Any, ...] | None] = {
     "aclmdlRIBuildBegin": ("out", 1),
     "aclrtCmoAsyncWithDesc": None,
     "aclrtMemcpyAsyncWithOffset": None,
+    "aclrtRandomNumAsync": ("nowhere",),
     "aclrtMemsetD32": ("freed",),
     "aclrtMemsetD32Async": ("freed",),
 }
