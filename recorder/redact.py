@@ -61,7 +61,7 @@ def redact(source: str | Path, target: str | Path, *, hashes: bool = True, force
         for stream in bundle.processes:
             if stream.alive:
                 raise NotFinished(f"process {stream.ordinal} still runs; redact the trace when it has ended")
-            if stream.first_head.call:
+            if stream.header.get("origin") is not None:
                 raise NotFinished(
                     f"process {stream.ordinal} begins with a state, which has content of device memory; redact the "
                     "whole trace instead"

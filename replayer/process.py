@@ -109,7 +109,7 @@ def new_replay(
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
     except OSError as error:
         raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
-    if stream.first_head.call:
+    if stream.header.get("origin") is not None:
         if changes:
             raise ReplayError(
                 f"process {stream.ordinal}: the trace begins in the middle of another one, in a state that other"

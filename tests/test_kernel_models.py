@@ -1,5 +1,6 @@
 """Kernel models: declaring them, loading them, what they see and what is found of what they wrote."""
 
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -122,6 +123,14 @@ class TestLoading:
         digest = found.digest(model)
         self.write(tmp_path, GOOD + "\n")
         assert load([path]).digest(model) != digest
+
+    def test_a_file_that_changed_within_a_second(self, tmp_path: Path) -> None:
+        """A compiled file of the text before would have its size and time."""
+        path = self.write(tmp_path, GOOD.replace("add", "one"))
+        assert load([path]).find(b"one") is not None
+        assert list(tmp_path.iterdir()) == [Path(path)]
+        os.utime(self.write(tmp_path, GOOD.replace("add", "two")), times=(1, 1))
+        assert load([path]).find(b"two") is not None
 
     @pytest.mark.parametrize(
         ("text", "reason"),

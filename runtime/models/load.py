@@ -1,5 +1,6 @@
 """Finds the kernel models of a process: those in files, and those that installed packages bring."""
 
+import importlib.machinery
 import importlib.metadata
 import importlib.util
 import sys
@@ -78,17 +79,25 @@ def _entries() -> list[Any]:
     return sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: entry.name)
 
 
+class _Source(importlib.machinery.SourceFileLoader):
+    """Neither uses nor leaves compiled files, which would stand for what the file was up to a second ago."""
+
+    def path_stats(self, path: Any) -> Any:
+        raise OSError(f"no compiled file of {path}")
+
+
 def _of_file(path: str) -> Iterator[KernelModel]:
     if not Path(path).is_file():
         raise ModelError(f"{path}: no such file of kernel models")
     name = "cannery_models_" + xxh3_128_digest(str(Path(path).absolute()).encode(errors="surrogateescape")).hex()
-    specification = importlib.util.spec_from_file_location(name, path)
-    if specification is None or specification.loader is None:
+    loader = _Source(name, path)
+    specification = importlib.util.spec_from_file_location(name, path, loader=loader)
+    if specification is None or not path.endswith(".py"):
         raise ModelError(f"{path}: a file of kernel models is a Python file, with a name that ends in .py")
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     try:
-        specification.loader.exec_module(module)
+        loader.exec_module(module)
     except ModelError as error:
         raise ModelError(_placed(str(error), path, error)) from None
     except SyntaxError as error:
