@@ -76,6 +76,13 @@ class TestShow:
         assert numbers(memory, "--failed", "--calls", "-".join(["0", "20"])) == [8, 9, 18]
         assert numbers(waits, "--thread", "3") == [3, 11, 11]
 
+    def test_what_returns_a_number_or_a_handle_did_not_fail(self, traces: Path) -> None:
+        shown = cannery("show", traces / "queues.cann").stdout
+        failed = cannery("show", traces / "queues.cann", "--failed").stdout
+        assert "acltdtCreateQueueAttr() = " in shown
+        assert "acltdtCreateQueueAttr() = " not in failed
+        assert "= 107000 ACL_ERROR_RT_PARAM_INVALID" in failed
+
     @pytest.mark.parametrize("more", [[], ["--json"]])
     def test_a_choice_that_nothing_fits_is_said_to_be_empty(self, traces: Path, more: list[str]) -> None:
         result = cannery("show", traces / "objects.cann", "--calls", "100000-", *more)

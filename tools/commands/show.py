@@ -118,17 +118,19 @@ def _chosen(
     stream: "ProcessStream", wanted: Filter, seen: "Callable[[Record], None]" = lambda record: None
 ) -> "Iterator[Record]":
     """The records to print, in order. With a call comes the end of its wait. ``seen`` gets all that were read."""
+    from cannery.recorder.chunk import failing_functions
     from cannery.recorder.records import Call, Enter, Exit, Invoke, Note, Returned
 
     first = wanted.calls.first if wanted.calls else 0
     last = wanted.calls.last if wanted.calls else None
     waiting: set[int] = set()
+    failing = failing_functions(stream.schema)
     for record in stream.records(first, tolerant=True):
         seen(record)
         if isinstance(record, Call | Enter):
             if last is not None and record.number > last and not waiting:
                 return
-            if _matches(record, wanted):
+            if _matches(record, wanted, failing):
                 yield record
                 if isinstance(record, Enter):
                     waiting.add(record.number)
@@ -146,14 +148,18 @@ def _chosen(
             yield record
 
 
-def _matches(record: Any, wanted: Filter) -> bool:
+def _matches(record: Any, wanted: Filter, failing: frozenset[str]) -> bool:
+    """``failing``: functions whose return value says whether they failed."""
     if wanted.chosen is not None and not wanted.chosen(record.number, record.function):
         return False
     if wanted.functions and record.function not in wanted.functions:
         return False
     if wanted.threads and record.thread not in wanted.threads:
         return False
-    return not wanted.failed or (isinstance(getattr(record, "ret", None), int) and record.ret != 0)
+    if not wanted.failed:
+        return True
+    ret = getattr(record, "ret", None)
+    return record.function in failing and isinstance(ret, int) and ret != 0
 
 
 def _lines(bundle: "Bundle", stream: "ProcessStream", wanted: Filter, bare: bool) -> Iterator[str]:
