@@ -1,12 +1,13 @@
 """Variables of kernel binaries (reference implementation for the checks).
 
-No kernel binaries can be loaded yet, so no symbol is known: what passes the checks of the acl layer is refused.
+The variables of kernel binaries are not looked up yet, so no symbol is known: what passes the checks is refused.
 """
 
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.calls.registry import call
-from cannery.runtime.errors import Refused, invalid, null, out_of_range, stale
+from cannery.runtime.calls.streams import named_stream
+from cannery.runtime.errors import Refused, invalid, null, out_of_range
 from cannery.runtime.objects import Thread
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def memcpy_from_symbol_async(
         return 0
     _check("dst", address, symbol, room, size, kind, FROM_KINDS)
     machine.hold()
-    _check_stream(machine, stream_handle)
+    named_stream(machine, stream_handle)
     raise _unknown(symbol)
 
 
@@ -108,10 +109,5 @@ def memcpy_to_symbol_async(
         return 0
     _check("src", address, symbol, size, size, kind, TO_KINDS)
     machine.hold()
-    _check_stream(machine, stream_handle)
+    named_stream(machine, stream_handle)
     raise _unknown(symbol)
-
-
-def _check_stream(machine: "Machine", handle: int) -> None:
-    if handle and handle not in machine.streams:
-        raise stale("stream", handle)
