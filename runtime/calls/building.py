@@ -7,8 +7,9 @@ of the reference implementation.
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime import capture
-from cannery.runtime.calls.graphs import live_graph, named_stream, own_graph
+from cannery.runtime.calls.graphs import live_graph, own_graph
 from cannery.runtime.calls.registry import call
+from cannery.runtime.calls.streams import named_stream
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INTERNAL_ERROR,
     ACL_ERROR_RT_MODEL_EXECUTE,

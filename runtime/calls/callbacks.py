@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.calls.registry import call
-from cannery.runtime.calls.streams import submission_stream
+from cannery.runtime.calls.streams import named_stream, submission_stream
 from cannery.runtime.errors import (
     ACL_ERROR_RT_REPORT_TIMEOUT,
     ACL_ERROR_RT_STREAM_NO_CB_REG,
@@ -14,7 +14,6 @@ from cannery.runtime.errors import (
     foreign,
     invalid,
     out_of_range,
-    stale,
 )
 from cannery.runtime.host_functions import (
     Batch,
@@ -37,14 +36,6 @@ CALLBACK_BLOCK: Final = 1
 SIGNATURE: Final = "void(ptr)"
 
 
-def _named(machine: "Machine", handle: int) -> Stream | None:
-    """The stream of a handle, None for null. Raises 107017."""
-    stream = machine.streams.get(handle)
-    if stream is None and handle:
-        raise stale("stream", handle)
-    return stream
-
-
 def _check_not_hosting(named: Stream | None) -> None:
     """A stream that was named must not have host functions; one that was given as null may (reference
     implementation). Raises 107011."""
@@ -64,7 +55,7 @@ def _check_not_hosting(named: Stream | None) -> None:
 @call("aclrtSubscribeReport")
 def subscribe_report(machine: "Machine", thread: Thread, thread_id: int, handle: int) -> int:
     machine.hold()
-    named = _named(machine, handle)
+    named = named_stream(machine, handle)
     _check_not_hosting(named)
     context = machine.context_of(thread)
     stream = context.default if named is None else named
@@ -93,7 +84,7 @@ def subscribe_report(machine: "Machine", thread: Thread, thread_id: int, handle:
 def unsubscribe_report(machine: "Machine", thread: Thread, thread_id: int, handle: int) -> int:
     """Waits for the blocking functions that are queued (reference implementation)."""
     machine.hold()
-    named = _named(machine, handle)
+    named = named_stream(machine, handle)
     _check_not_hosting(named)
     stream = machine.context_of(thread).default if named is None else named
     reports = stream.runner
@@ -134,7 +125,7 @@ def launch_callback(
             "the argument blockType is {}; pass ACL_CALLBACK_NO_BLOCK (0) or ACL_CALLBACK_BLOCK (1)", block_type
         )
     machine.hold()
-    named = _named(machine, handle)
+    named = named_stream(machine, handle)
     _check_function(function)
     _check_not_hosting(named)
     context = machine.context_of(thread)
@@ -156,7 +147,7 @@ def launch_callback(
 @call("aclrtLaunchHostFunc")
 def launch_host_func(machine: "Machine", thread: Thread, handle: int, function: int, arguments: int) -> int:
     """Not held by a snapshot lock (semantics.md 10.6)."""
-    named = _named(machine, handle)
+    named = named_stream(machine, handle)
     _check_function(function)
     if named is not None and isinstance(named.runner, Reports):
         raise Refused(

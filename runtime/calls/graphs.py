@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime import capture, graphs
 from cannery.runtime.calls.registry import call
-from cannery.runtime.calls.streams import submission_stream, synchronize
+from cannery.runtime.calls.streams import named_stream, submission_stream, synchronize
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY,
     ACL_ERROR_RT_INTERNAL_ERROR,
@@ -25,7 +25,7 @@ from cannery.runtime.errors import (
 from cannery.runtime.graphs import Graph
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.lanes import BoundLane
-from cannery.runtime.objects import Context, Stream, Thread
+from cannery.runtime.objects import Context, Thread
 from cannery.runtime.waits import Reply, Resume, Then
 
 if TYPE_CHECKING:
@@ -41,14 +41,6 @@ def live_graph(machine: "Machine", handle: int) -> Graph:
     if graph is None:
         raise stale("modelRI", handle)
     return graph
-
-
-def named_stream(machine: "Machine", handle: int) -> Stream | None:
-    """The stream of that handle, None for null. Raises 107017."""
-    stream = machine.streams.get(handle)
-    if stream is None and handle:
-        raise stale("stream", handle)
-    return stream
 
 
 def own_graph(machine: "Machine", thread: Thread, graph: Graph) -> Context:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cannery.runtime import exchange, notifies
 from cannery.runtime.calls import sharing
 from cannery.runtime.calls.registry import call
-from cannery.runtime.calls.streams import submission_stream
+from cannery.runtime.calls.streams import named_stream, submission_stream
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INTERNAL_ERROR,
     ACL_ERROR_RT_NO_NOTIFY_RESOURCE,
@@ -16,7 +16,7 @@ from cannery.runtime.errors import (
     unsupported,
 )
 from cannery.runtime.notifies import Notify, NotifyRecord, NotifyWait
-from cannery.runtime.objects import Stream, Thread
+from cannery.runtime.objects import Thread
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
@@ -38,13 +38,6 @@ def live_notify(machine: "Machine", handle: int) -> Notify:
     if notify is None:
         raise stale("notify", handle)
     return notify
-
-
-def _named(machine: "Machine", handle: int) -> Stream | None:
-    stream = machine.streams.get(handle)
-    if stream is None and handle:
-        raise stale("stream", handle)
-    return stream
 
 
 # Making and destroying.
@@ -101,7 +94,7 @@ def record_notify(machine: "Machine", thread: Thread, handle: int, stream_handle
         raise null("notify")
     machine.hold()
     notify = live_notify(machine, handle)
-    named = _named(machine, stream_handle)
+    named = named_stream(machine, stream_handle)
     record = NotifyRecord()
     record.notify = notify
     record.cost = machine.event_cost
@@ -120,7 +113,7 @@ def wait_and_reset_notify(machine: "Machine", thread: Thread, handle: int, strea
         raise null("notify")
     machine.hold()
     notify = live_notify(machine, handle)
-    named = _named(machine, stream_handle)
+    named = named_stream(machine, stream_handle)
     stream = submission_stream(machine, machine.context_of(thread), stream_handle, named)
     if notify.entry and stream.device.index != notify.home:
         raise out_of_range(
