@@ -30,7 +30,10 @@ enum {
     ROTATION = 2048,   /* requests after which a parked thread is let in: a few milliseconds of calls */
     BRISK_NS = 250,    /* who calls again within that time does nothing but call */
     BORROWED = 4,      /* turns of others in a row that serve a thread that does nothing but call, until it is parked */
-    PARKED_NS = 2000000 /* how long a parked thread sleeps before it looks whether anybody is there to let it in */
+    PARKED_NS = 2000000,    /* how long a parked thread sleeps at most before it looks whether anybody lets it in */
+    FIRST_SLEEP_NS = 50000, /* how long at first: those who took its place may have called just once */
+    IDLE_NS = 10000,        /* with one turn in that time, the engine is not what those who call wait for */
+    RETIREMENT_NS = 100000  /* who comes back later than that does not do nothing but call */
 };
 
 static const struct cannery_engine *engine;
@@ -46,7 +49,8 @@ static uint32_t rotation;                       /* the holder's: requests served
 static _Atomic uint32_t admissions;             /* how often a parked thread was let in */
 static _Atomic uint32_t overdue;                /* none was for as long as a parked thread sleeps */
 static _Atomic uint32_t contended;
-static _Atomic(struct cannery_thread *) retiring; /* is parked when it calls next: somebody was let in for it */
+static _Atomic(struct cannery_thread *) retiring; /* is parked if it calls again soon: somebody was let in for it */
+static _Atomic int64_t retired;                 /* when that was */
 static _Atomic(struct cannery_thread *) last_holder;
 static _Atomic uint64_t turns;
 static __thread struct {
@@ -280,12 +284,18 @@ static int await_turn(struct cannery_request *request, int patience)
     }
 }
 
+/* The threads of the shim itself: they have a turn when something happened, and others wait for what they bring. */
+static int attends(const struct cannery_request *request)
+{
+    return request->kind == CANNERY_PACE || request->kind == CANNERY_SIGNAL;
+}
+
 /* A place among those who compete for the engine; waits for it where too many do. 0: the engine is ours instead.
  * The time limit is for those who let others in: they may call seldom, or have all gone. */
 static int compete(struct cannery_request *request, int park)
 {
     if (!park) {
-        if (atomic_fetch_add(&competing, 1) < competitors)
+        if (atomic_fetch_add(&competing, 1) < competitors || attends(request))
             return 1;
         atomic_fetch_sub(&competing, 1);
     }
@@ -295,13 +305,14 @@ static int compete(struct cannery_request *request, int park)
     push(&parking, request);
     uint64_t seen = cannery_turn_count();
     uint32_t known = atomic_load(&admissions);
-    while (atomic_load_explicit(state_of(request), memory_order_acquire) == CANNERY_PARKED) {
-        cannery_futex_wait(&request->state, CANNERY_PARKED, cannery_now() + PARKED_NS);
+    for (int64_t sleep = FIRST_SLEEP_NS; atomic_load_explicit(state_of(request), memory_order_acquire) == CANNERY_PARKED;
+         sleep = 2 * sleep < PARKED_NS ? 2 * sleep : PARKED_NS) {
+        cannery_futex_wait(&request->state, CANNERY_PARKED, cannery_now() + sleep);
         if (atomic_load_explicit(state_of(request), memory_order_acquire) != CANNERY_PARKED)
             break;
-        uint64_t turn = cannery_turn_count();
-        if (turn != seen || !try_take()) { /* the engine is in use: its holder will let us in */
-            if (atomic_load(&admissions) == known)
+        uint64_t turn = cannery_turn_count(), passed = turn - seen;
+        if (passed != 0 || !try_take()) { /* the engine is in use: its holder will let us in */
+            if (passed <= (uint64_t)(sleep / IDLE_NS) || (sleep == PARKED_NS && atomic_load(&admissions) == known))
                 atomic_store(&overdue, 1);
             seen = turn;
             known = atomic_load(&admissions);
@@ -318,6 +329,7 @@ static int compete(struct cannery_request *request, int park)
         cannery_turn_give(); /* let in just now */
     }
     struct cannery_thread *holder = atomic_load_explicit(&last_holder, memory_order_relaxed);
+    atomic_store_explicit(&retired, cannery_now(), memory_order_relaxed);
     atomic_store_explicit(&retiring, holder != request->thread ? holder : NULL, memory_order_relaxed);
     return 1;
 }
@@ -337,9 +349,12 @@ void cannery_turn_submit(struct cannery_request *request)
     int retire = thread != NULL && atomic_load_explicit(&retiring, memory_order_relaxed) == thread;
     int patient = atomic_load_explicit(&contended, memory_order_relaxed) > 0 &&
                   atomic_load_explicit(&last_holder, memory_order_relaxed) != thread;
-    if (retire)
+    if (retire) {
         atomic_store_explicit(&retiring, NULL, memory_order_relaxed);
-    else if (!patient && try_take()) {
+        retire = !attends(request) &&
+                 cannery_now() - atomic_load_explicit(&retired, memory_order_relaxed) < RETIREMENT_NS;
+    }
+    if (!retire && !patient && try_take()) {
         run(thread, request);
         return;
     }
