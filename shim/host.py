@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cannery.recorder import format
 from cannery.recorder.addresses import AddressBook
 from cannery.recorder.codec import TokenTable
-from cannery.recorder.payloads import PayloadStore, WirePayload
+from cannery.recorder.payloads import CHUNK, PayloadStore, WirePayload
 from cannery.recorder.sparse import written_ranges
 from cannery.recorder.window import check_file_size
 from cannery.shim._engine import ffi, lib
@@ -27,8 +27,8 @@ DEVICE_FIRST: Final = 0x2000_0000_0000
 DEVICE_LAST: Final = 0x5000_0000_0000
 DEVICE_STEP: Final = 1 << 40
 
-#: Copies of that size and up look the range up once and then run at the speed of memcpy.
-DIRECT_FROM: Final = 256 << 10
+#: Longer copies look the range up once, and then are copied and hashed in pieces.
+AT_ONCE: Final = CHUNK
 
 #: Of a file that an argument names, so much is read.
 LARGEST_FILE: Final = 1 << 30
@@ -109,49 +109,44 @@ class LiveHost:
         return store.open_descriptor(), store.identity
 
     def read(self, address: int, into: memoryview) -> bool:
-        target = int(ffi.cast("uintptr_t", ffi.from_buffer(into)))
-        if len(into) >= DIRECT_FROM:
-            if lib.cannery_host_check(address, len(into), 0) != 0:
-                return self._note(format.READ, None)
+        size = len(into)
+        pointer = ffi.from_buffer(into)
+        if size <= AT_ONCE:
+            done = lib.cannery_host_read(pointer, address, size) == 0
+            return self._pass(format.READ, self._keep(into, given=True) if done else None)
+        if lib.cannery_host_check(address, size, 0) != 0:
+            return self._pass(format.READ, None)
+        target = int(ffi.cast("uintptr_t", pointer))
 
-            def copy(offset: int, size: int) -> bool:
-                lib.cannery_host_copy(target + offset, address + offset, size)
-                return True
-
-        else:
-
-            def copy(offset: int, size: int) -> bool:
-                pointer = ffi.cast("void *", target + offset)
-                return bool(lib.cannery_host_read(pointer, address + offset, size) == 0)
+        def copy(offset: int, size: int) -> bool:
+            lib.cannery_host_copy(target + offset, address + offset, size)
+            return True
 
         self._serve()
-        return self._note(format.READ, self.payloads.pass_through(into, copy, given=True))
+        return self._pass(format.READ, self.payloads.pass_through(into, copy, given=True))
 
     def write(self, address: int, data: memoryview) -> bool:
-        source = int(ffi.cast("uintptr_t", ffi.from_buffer(data)))
-        if len(data) >= DIRECT_FROM:
-            if lib.cannery_host_check(address, len(data), 1) != 0:
-                return self._note(format.WRITE, None)
+        size = len(data)
+        pointer = ffi.from_buffer(data)
+        if size <= AT_ONCE:
+            done = lib.cannery_host_write(address, pointer, size) == 0
+            return self._pass(format.WRITE, self._keep(data, given=False) if done else None)
+        if lib.cannery_host_check(address, size, 1) != 0:
+            return self._pass(format.WRITE, None)
+        source = int(ffi.cast("uintptr_t", pointer))
 
-            def copy(offset: int, size: int) -> bool:
-                lib.cannery_host_copy(address + offset, source + offset, size)
-                return True
-
-        else:
-
-            def copy(offset: int, size: int) -> bool:
-                pointer = ffi.cast("void *", source + offset)
-                return bool(lib.cannery_host_write(address + offset, pointer, size) == 0)
+        def copy(offset: int, size: int) -> bool:
+            lib.cannery_host_copy(address + offset, source + offset, size)
+            return True
 
         self._serve()
-        return self._note(format.WRITE, self.payloads.pass_through(data, copy, given=False))
+        return self._pass(format.WRITE, self.payloads.pass_through(data, copy, given=False))
 
     def move(self, destination: int, source: int, size: int) -> bool:
         if lib.cannery_host_move(destination, source, size) != 0:
-            return self._note(format.MOVE, None)
-        self._serve()
+            return self._pass(format.MOVE, None)
         moved = memoryview(ffi.buffer(ffi.cast("char *", destination), size)).cast("B")
-        return self._note(format.MOVE, self.payloads.keep(moved, given=False))
+        return self._pass(format.MOVE, self._keep(moved, given=False))
 
     def fill(self, address: int, value: int, size: int) -> bool:
         done = lib.cannery_host_fill(address, value, size) == 0
@@ -178,13 +173,12 @@ class LiveHost:
         except OSError:
             self.effects.append((-format.FILE,))
             return None
-        self._serve()
-        self._note(format.FILE, self.payloads.keep(content, given=True))
+        self._pass(format.FILE, self._keep(content, given=True))
         return content
 
     def data(self, address: int, size: int) -> bytes | None:
         if lib.cannery_host_check(address, size, 0) != 0:  # before memory is taken for it
-            self._note(format.READ, None)
+            self._pass(format.READ, None)
             return None
         content = bytearray(size)
         return bytes(content) if self.read(address, memoryview(content)) else None
@@ -221,12 +215,18 @@ class LiveHost:
         """Tell the store for which function bytes pass, where that matters to it."""
         if self.moving is not None:
             self.payloads.serve(self.moving())
+
+    def _keep(self, content: "memoryview | bytes", given: bool) -> WirePayload:
+        self._serve()
+        return self.payloads.keep(content, given)
+
     def process(self) -> int:
         process_id = os.getpid()
         self.effects.append((format.OWN_PROCESS, self.tokens[process_id]))
         return process_id
 
-    def _note(self, code: int, payload: WirePayload | None) -> bool:
+    def _pass(self, code: int, payload: WirePayload | None) -> bool:
+        """Note that content passed; None: it could not."""
         if payload is None:
             self.effects.append((-code,))
             return False

@@ -2,51 +2,87 @@
  *
  * Short ranges go through process_vm_readv/writev on the process itself, which answer EFAULT where a copy loop would
  * fault. They run at half the speed of memcpy, so long ranges are looked up in /proc/self/maps first (`check`) and then
- * copied directly (`copy`): a range that another thread unmaps in between faults as it would in the program's own copy. */
+ * copied directly (`copy`): a range that another thread unmaps in between faults as it would in the program's own copy.
+ * A kernel from Linux 6.11 on answers for one address (PROCMAP_QUERY); before, the file is read as text. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/types.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { LOOKED_UP_FROM = 1 << 18 }; /* bytes from which a look-up costs less than it saves */
+/* Bytes from which a look-up costs less than it saves: by the query, and by reading the file. */
+enum { QUERIED_FROM = 1 << 15, LOOKED_UP_FROM = 1 << 18 };
 
-/* 0 if every byte of the range lies in mappings that allow `access` ('r' or 'w'). */
-static int check_range(uint64_t start, size_t size, char access)
+/* struct procmap_query of linux/fs.h, which older headers lack (Documentation/filesystems/proc.rst). */
+struct map_query {
+    __u64 size, flags, address, start, end, access, page_size, offset, inode;
+    __u32 major, minor, name_size, build_id_size;
+    __u64 name, build_id;
+};
+enum { MAP_READABLE = 1, MAP_WRITABLE = 2 };
+#define QUERY_MAP _IOWR('f', 17, struct map_query)
+
+static int unanswered; /* the kernel does not know the query */
+
+/* 0 if every byte of the range lies in mappings that allow the access, -1 if not; 1: `unanswered`. */
+static int query_range(int file, uint64_t start, uint64_t end, char access)
+{
+    while (start < end) {
+        struct map_query query = { .size = sizeof query, .address = start };
+        query.flags = access == 'r' ? MAP_READABLE : MAP_WRITABLE;
+        if (ioctl(file, QUERY_MAP, &query) != 0) {
+            if (errno == ENOENT)
+                return -1;
+            unanswered = 1;
+            return 1;
+        }
+        start = query.end;
+    }
+    return 0;
+}
+
+static int read_range(int file, uint64_t start, uint64_t end, char access)
 {
     char buffer[16384];
     size_t kept = 0;
-    uint64_t next = start, end = start + size;
-    int file, found = -1;
-    if (end < start || (file = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC)) < 0)
-        return -1;
     for (;;) {
         ssize_t got = read(file, buffer + kept, sizeof buffer - 1 - kept);
         if (got <= 0)
-            break;
+            return -1;
         buffer[kept + (size_t)got] = '\0';
         char *line = buffer, *newline;
         while ((newline = strchr(line, '\n')) != NULL) {
             char *at;
             uint64_t first = strtoull(line, &at, 16), last = strtoull(at + 1, &at, 16);
-            if (last > next) {
-                if (first > next || at[access == 'r' ? 1 : 2] != access)
-                    goto done; /* a gap, or a mapping that does not allow it */
-                next = last;
-                if (next >= end) {
-                    found = 0;
-                    goto done;
-                }
+            if (last > start) {
+                if (first > start || at[access == 'r' ? 1 : 2] != access)
+                    return -1; /* a gap, or a mapping that does not allow it */
+                start = last;
+                if (start >= end)
+                    return 0;
             }
             line = newline + 1;
         }
         kept = strlen(line);
         memmove(buffer, line, kept);
     }
-done:
+}
+
+/* 0 if every byte of the range lies in mappings that allow `access` ('r' or 'w'). */
+static int check_range(uint64_t start, size_t size, char access)
+{
+    uint64_t end = start + size;
+    int file;
+    if (end < start || (file = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC)) < 0)
+        return -1;
+    int found = unanswered ? 1 : query_range(file, start, end, access);
+    if (found == 1)
+        found = read_range(file, start, end, access);
     close(file);
     return found;
 }
@@ -55,7 +91,7 @@ static int transfer(void *mine, uint64_t theirs, size_t size, int write)
 {
     static int forbidden; /* by a sandbox: then every range is looked up */
     struct iovec local = { mine, size }, remote = { (void *)(uintptr_t)theirs, size };
-    if (!forbidden) {
+    if (!forbidden && size < (unanswered ? LOOKED_UP_FROM : QUERIED_FROM)) {
         pid_t self = (pid_t)syscall(SYS_gettid); /* not getpid(): the first thread may have ended, and its memory with it */
         ssize_t done = write ? process_vm_writev(self, &local, 1, &remote, 1, 0)
                              : process_vm_readv(self, &local, 1, &remote, 1, 0);
@@ -97,7 +133,7 @@ void cannery_host_copy(uint64_t to, uint64_t from, size_t size)
 int cannery_host_move(uint64_t to, uint64_t from, size_t size)
 {
     uint64_t distance = to > from ? to - from : from - to;
-    if (size < LOOKED_UP_FROM && distance >= size)
+    if (size < (unanswered ? LOOKED_UP_FROM : QUERIED_FROM) && distance >= size)
         return transfer((void *)(uintptr_t)to, from, size, 0); /* the kernel checks both sides */
     if (check_range(from, size, 'r') != 0 || check_range(to, size, 'w') != 0)
         return -1;

@@ -1,4 +1,4 @@
-"""Processes that may do less than others: no address space, no process_vm calls, closed descriptors."""
+"""Processes that may do less than others: no address space, no process_vm calls, an old kernel, closed descriptors."""
 
 import resource
 from pathlib import Path
@@ -23,12 +23,23 @@ def test_without_address_space_one_line_says_why_and_every_call_fails(build: Bui
     assert "= 500000" in rest[0]
 
 
-@pytest.mark.parametrize("host", ["arguments.c", "mixed.c"])
-def test_a_sandbox_that_forbids_process_vm_calls_changes_nothing(
-    build: Build, run: Run, tmp_path: Path, host: str
+@pytest.mark.parametrize("forbidden", ["v", "i", "vi"])  # process_vm calls, the query for mappings
+@pytest.mark.parametrize("host", ["arguments.c", "mixed.c", "ranges.c"])
+def test_a_sandbox_that_forbids_ways_to_reach_memory_changes_nothing(
+    build: Build, run: Run, tmp_path: Path, host: str, forbidden: str
 ) -> None:
     trace = tmp_path / "t.cann"
-    done = run(build("forbid_vm.c", plain=True), str(build(host)), env={"CANNERY_TRACE": str(trace)})
+    done = run(build("forbid.c", plain=True), forbidden, str(build(host)), env={"CANNERY_TRACE": str(trace)})
+    assert (done.returncode, done.stderr) == (0, "")
+    bundle = Bundle.open(trace)
+    assert replay_process(bundle, bundle.processes[0]).same
+
+
+def test_a_copy_is_refused_where_a_part_of_the_host_range_is_not_accessible(
+    build: Build, run: Run, tmp_path: Path
+) -> None:
+    trace = tmp_path / "t.cann"
+    done = run(build("ranges.c"), env={"CANNERY_TRACE": str(trace)})
     assert (done.returncode, done.stderr) == (0, "")
     bundle = Bundle.open(trace)
     assert replay_process(bundle, bundle.processes[0]).same
