@@ -24,6 +24,7 @@ GROUPS: Final[dict[str, Callable[[Bench], None]]] = {
     "many": scale.many,
     "live": scale.live,
     "waiting": scale.waiting,
+    "sharing": scale.sharing,
     "profile": profile.measure,
 }
 

@@ -10,6 +10,9 @@ from cannery.shim import sdk
 from cannery.tools.bench.bench import MAIN, Bench, Ways, base_environment, run
 
 _COPY: Final = 64 << 20
+#: Other sizes of copies, by name: bytes, and how often. Below 16 MB what a call costs counts more than the bytes.
+_SIZES: Final = {"4 KB": (4 << 10, 400), "64 KB": (64 << 10, 400), "1 MB": (1 << 20, 200), "16 MB": (16 << 20, 15),
+                 "1 GB": (1 << 30, 3)}  # fmt: skip
 _WHERE: Final = ("main", "foreign")
 _LIMITS: Final = {
     "aclrtRecordEvent": 1000,
@@ -53,7 +56,7 @@ def threads(bench: Bench) -> None:
 
 
 def copies(bench: Bench) -> None:
-    """Synchronous copies of 64 MB against memcpy in the same process."""
+    """Synchronous copies against memcpy in the same process."""
     _warm_page_cache(bench)
     args = ("copies", str(_COPY), "5")
 
@@ -76,6 +79,25 @@ def copies(bench: Bench) -> None:
             ratio = bench.ratio(f"{name}/copy/memcpy", f"{name}/copy/{kind}")
             bench.add(f"64 MB copy, {kind}, {name}: speed / memcpy", ratio, "", least=limits.get(kind))
         bench.add(f"64 MB copy, first touch, {name}", bench.median(f"{name}/copy/first_touch") / 1e6, "ms")
+    for size, numbers in _SIZES.items():
+        _copies_of(bench, size, numbers)
+
+
+def _copies_of(bench: Bench, size: str, numbers: tuple[int, int]) -> None:
+    def copy(*options: str) -> dict[str, float]:
+        trace = bench.trace()
+        figures = run(bench.recorded("copies", *map(str, numbers), trace=trace, options=options)).figures
+        shutil.rmtree(trace)
+        return figures
+
+    ways: Ways = {f"{size}, recorded": copy, f"{size}, --payload none": partial(copy, "--payload", "none")}
+    bench.in_turns(ways, "ns", min(3, bench.rounds))
+    for name, kinds in zip(ways, (("new", "stored"), ("new",)), strict=True):
+        for kind in kinds:
+            ratio = bench.ratio(f"{name}/copy/memcpy", f"{name}/copy/{kind}")
+            bench.add(f"copy of {name}, {kind}: speed / memcpy", ratio, "")
+            if numbers[0] < 1 << 20:
+                bench.add(f"copy of {name}, {kind}", bench.least(f"{name}/copy/{kind}"), "ns")
 
 
 def _warm_page_cache(bench: Bench) -> None:

@@ -74,6 +74,14 @@ def live(bench: Bench) -> None:
             ratio = bench.ratio(f"{name}/{call}", f"{least}/{call}")
             most = None if name.endswith("threads") else 1.3
             bench.add(f"{call} with {name} / with {least}", ratio, "", most=most)
+    pairs = {f"{count:,} live": partial(_in_any_order, bench, count) for count in (10, 10_000)}
+    bench.in_turns(pairs, "ns")
+    ratio = bench.ratio("10,000 live/pair", "10 live/pair")
+    bench.add("free and malloc in random order with 10,000 allocations / with 10", ratio, "", most=1.3)
+
+
+def _in_any_order(bench: Bench, count: int) -> dict[str, float]:
+    return run(bench.recorded("allocations", str(count))).figures
 
 
 def waiting(bench: Bench) -> None:
@@ -91,3 +99,16 @@ def waiting(bench: Bench) -> None:
     last, whole = (bench.median(f"sixteen/wake/{name}") / 1e3 for name in ("last", "whole"))
     bench.add("16 waiting threads: the last goes on, after the releasing call returned", last, "µs", most=1000)
     bench.add("16 waiting threads: the last goes on, after the releasing call began", whole, "µs")
+
+
+def sharing(bench: Bench) -> None:
+    """How soon a process goes on that waits for a notify of another one."""
+    ways = {
+        "recorded": lambda: run(bench.recorded("handovers", "1000")).figures,
+        "not recorded": lambda: run(bench.unrecorded("handovers", "1000")).figures,
+    }
+    bench.in_turns(ways, "ns", min(3, bench.rounds))
+    for name in ways:
+        for part, most in (("median", 200), ("p99", None)):
+            late = bench.median(f"{name}/handover/{part}") / 1e3
+            bench.add(f"another process goes on after the record call, {part}, {name}", late, "µs", most=most)

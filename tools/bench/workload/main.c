@@ -20,6 +20,9 @@ static const struct {
     { "live", 3, measure_live, "EVENTS ALLOCATIONS WAITING: the cost of calls while so much is live and so many threads wait" },
     { "waiting", 1, measure_waiting, "MILLISECONDS: the processor time of a thread that waits so long" },
     { "wake", 2, measure_wake, "THREADS ROUNDS: how long after the releasing call so many waiting threads go on" },
+    { "handovers", 1, measure_handovers, "COUNT: how long after a record call another process that waits for it goes on" },
+    { "handed", 2, measure_handed, "FILE COUNT: that other process" },
+    { "allocations", 1, measure_allocations, "LIVE: the cost of a malloc and free in any order while so much is live" },
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 

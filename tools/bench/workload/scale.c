@@ -142,6 +142,29 @@ void measure_live(char **numbers)
     free(waiters);
 }
 
+/* Which block is freed, and a new one made in its place, is random: as in a program that has run for a while. */
+void measure_allocations(char **numbers)
+{
+    enum { BATCHES = 500 };
+    static double pairs[BATCHES];
+    unsigned count = (unsigned)atoi(numbers[0]), state = 1;
+    void **blocks = calloc(count, sizeof *blocks);
+    for (unsigned i = 0; i < count; i++)
+        MUST(aclrtMalloc(&blocks[i], (size_t)512 << i % 8, ACL_MEM_MALLOC_HUGE_FIRST));
+    for (int i = 0; i < BATCHES; i++) {
+        double start = now();
+        for (int k = 0; k < BATCH; k++) {
+            state = state * 1103515245 + 12345;
+            unsigned at = (state >> 8) % count;
+            MUST(aclrtFree(blocks[at]));
+            MUST(aclrtMalloc(&blocks[at], (size_t)512 << (state >> 28) % 8, ACL_MEM_MALLOC_HUGE_FIRST));
+        }
+        pairs[i] = (now() - start) / BATCH;
+    }
+    printf("pair %.1f\n", median(pairs, BATCHES));
+    free(blocks);
+}
+
 void measure_waiting(char **numbers)
 {
     int milliseconds = atoi(numbers[0]);

@@ -41,5 +41,8 @@ void measure_many(char **numbers);
 void measure_live(char **numbers);
 void measure_waiting(char **numbers);
 void measure_wake(char **numbers);
+void measure_handovers(char **numbers);
+void measure_handed(char **numbers);
+void measure_allocations(char **numbers);
 
 #endif
