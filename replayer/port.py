@@ -294,6 +294,9 @@ class ReplayPort:
     def unmodelled(self, name: bytes) -> None:
         pass
 
+    def log(self, level: int, file: bytes, line: int, text: bytes) -> None:
+        pass  # it was printed when it was said
+
     def kernel(self, run: KernelRun) -> str | None:
         effect = self._take("kernel", None)
         if effect is None:

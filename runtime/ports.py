@@ -99,5 +99,8 @@ class HostPort(Protocol):
     def unmodelled(self, name: bytes) -> None:
         """A kernel without a model is launched for the first time: tell the user."""
 
+    def log(self, level: int, file: bytes, line: int, text: bytes) -> None:
+        """The program logs a message, of that ``aclLogLevel``."""
+
     def kernel(self, run: "KernelRun") -> str | None:
         """Run the model of a kernel, which there is. What went wrong, if it failed; then it wrote nothing."""

@@ -18,6 +18,7 @@ from cannery.shim._engine import ffi, lib
 from cannery.shim.exchange import LiveExchange
 from cannery.shim.host_files import map_file, no_file_size_limit
 from cannery.shim.kernels import LiveModels
+from cannery.shim.program_log import ProgramLog
 
 if TYPE_CHECKING:
     from cannery.runtime.kernels import KernelRun
@@ -81,6 +82,7 @@ class LiveHost:
         """``variables`` are those of the program, ``say`` tells the user a line."""
         self.effects: list[Any] = []
         self.models = LiveModels(variables.get("CANNERY_KERNELS", ""))
+        self.log = ProgramLog(variables).write
         self.exchange = LiveExchange(variables, self.effects, say)
         self.exchange.descriptor = self._shareable
         self.book = AddressBook(0, 0)  # until the recording brings its own

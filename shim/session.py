@@ -20,6 +20,7 @@ from cannery.shim.answers import words
 from cannery.shim.exchange import SOON, session_of_process
 from cannery.shim.host import LiveHost
 from cannery.shim.messages import say
+from cannery.shim.program_log import ProgramLog
 from cannery.shim.recording import Recording
 
 #: What a step takes on the virtual clock, ns: about what a call takes on the real one.
@@ -33,7 +34,7 @@ Handler = Callable[..., Any]
 def environment() -> dict[str, str]:
     """The variables that matter here, as the program has them now: it may have set some itself."""
     found = {}
-    for name in ("ASCEND_RT_VISIBLE_DEVICES", *VARIABLES):
+    for name in ("ASCEND_RT_VISIBLE_DEVICES", *ProgramLog.VARIABLES, *VARIABLES):
         value = lib.cannery_getenv(name.encode())
         if value != ffi.NULL:
             found[name] = ffi.string(value).decode(errors="surrogateescape")

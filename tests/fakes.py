@@ -66,6 +66,7 @@ class FakeHost:
         self.ids: dict[int, int] = {}  # by ordinal, for threads that have the id of one before them
         self.models: Models | None = None
         self.told: list[bytes] = []  # names of kernels without a model that were launched
+        self.logged: list[tuple[int, bytes, int, bytes]] = []
 
     def give(self, content: bytes) -> int:
         """Pageable memory of the program, with that content; its address."""
@@ -147,6 +148,9 @@ class FakeHost:
 
     def unmodelled(self, name: bytes) -> None:
         self.told.append(name)
+
+    def log(self, level: int, file: bytes, line: int, text: bytes) -> None:
+        self.logged.append((level, file, line, text))
 
     def kernel(self, run: KernelRun) -> str | None:
         assert self.models is not None

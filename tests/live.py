@@ -174,6 +174,9 @@ class Host:
     def unmodelled(self, name: bytes) -> None:
         pass
 
+    def log(self, level: int, file: bytes, line: int, text: bytes) -> None:
+        pass
+
     def kernel(self, run: KernelRun) -> str | None:
         model = self.models.find(run.name)
         assert model is not None
