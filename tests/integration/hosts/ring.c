@@ -77,6 +77,8 @@ static int process(int me)
     atomic_fetch_add(&shared->opened, 1);
     wait_until(&shared->opened, count);
     if (go_round(me, own, next, stream, me == 0) == 1 || victim >= 0) {
+        while (me == victim) /* all rounds were made before it was killed */
+            pause();
         /* everybody that lives stops here; then the ring is closed around the gap, with new notifies */
         int others = count - 1, first = victim == 0;
         atomic_fetch_add(&shared->stopped, 1);
