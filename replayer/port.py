@@ -304,7 +304,7 @@ class ReplayPort:
         if not effect.ok:
             self._rerun(run, effect, [], None)
             return effect.text
-        parts = [part for _ in range(effect.parts) if (part := self._take_part()) is not None]
+        parts = self._take_parts(effect.parts)
         saw = [part for part in parts if part.kind == "saw"]
         wrote = [part for part in parts if part.kind == "wrote"]
         known = [(part, self._content(part.payload)) for part in wrote if part.payload is not None]
@@ -362,14 +362,16 @@ class ReplayPort:
                 piece[:] = content[start : start + len(piece)]
                 start += len(piece)
 
-    def _take_part(self) -> Effect | None:
-        """The next effect that belongs to a kernel; None, and a difference, if there is none."""
-        index = self._next
-        if index < len(self._effects) and self._effects[index].kind in ("saw", "wrote"):
-            self._next = index + 1
-            return self._effects[index]
-        self._differ(index, "what a kernel wrote", "nothing")
-        return None
+    def _take_parts(self, count: int) -> list[Effect]:
+        """The next effects, which belong to a kernel; and a difference, if there are fewer, however many it claims."""
+        first = self._next
+        while self._next - first < count and self._next < len(self._effects):
+            if self._effects[self._next].kind not in ("saw", "wrote"):
+                break
+            self._next += 1
+        if self._next - first < count:
+            self._differ(self._next, "what a kernel wrote", "nothing")
+        return list(self._effects[first : self._next])
 
     # For the exchange.
 
@@ -391,6 +393,7 @@ class ReplayPort:
         effect = self._take("shared", len(view))
         if effect is not None:
             self._install(effect, view)
+
     def process(self) -> int:
         effect = self._take("process", None)
         return 0 if effect is None else token_value(effect.thread)

@@ -172,3 +172,15 @@ def test_many_streams_and_schedules(schedule: str) -> None:
         live.ok("aclrtMemcpy", live.host.put(8192, b""), SIZE, memory, SIZE, TO_HOST)
     assert live.replay().compared.differences == []
     assert live.replay(models=live.host.models).compared.differences == []
+
+
+@pytest.mark.parametrize("more", [1, 1 << 40])
+def test_a_kernel_that_claims_more_than_it_wrote_differs_once(more: int) -> None:
+    live = LIVES["launches"]
+    place, _, _ = parts(live)[0]
+    record: Any = live.records[place]
+    index = next(index for index, effect in enumerate(record.effects) if effect.kind == "kernel")
+    claims = record.effects[index]._replace(parts=len(record.effects) - index - 1 + more)
+    replay = live.replay(altered(live, place, index, claims), keep_going=True)
+    differences = [(found.expected, found.actual) for found in replay.compared.differences]
+    assert differences == [("what a kernel wrote", "nothing")]
