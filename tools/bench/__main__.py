@@ -22,6 +22,7 @@ GROUPS: Final[dict[str, Callable[[Bench], None]]] = {
     "start": costs.start,
     "offline": offline.measure,
     "states": states.measure,
+    "snapshots": states.snapshots,
     "many": scale.many,
     "live": scale.live,
     "waiting": scale.waiting,

@@ -1,4 +1,4 @@
-"""What it takes to look into the middle of a long trace: keyframes, and the state at a call (docs/states.md)."""
+"""States of the machine: in a long trace, at any call (docs/states.md), and kept by a program (docs/snapshot.md)."""
 
 import shutil
 import subprocess
@@ -31,6 +31,24 @@ def measure(bench: Bench) -> None:
         bench.add(f"{what}: write keyframes", bench.median(f"index/{name}") / 1e3, "s")
         bench.add(f"{what}: show --at, processor time", bench.median(f"at/{name}/processor"), "ms")
         bench.add(f"{what}: show --at, the slowest", bench.median(f"at/{name}/slowest"), "ms", most=300)
+
+
+def snapshots(bench: Bench) -> None:
+    """Backup and restore of 1 GB against memcpy; threads that go on when the process is unlocked."""
+    size = 1024
+    ways = {
+        "1 GB": lambda: run(bench.unrecorded("snapshots", str(size))).figures,
+        "64 threads": lambda: run(bench.unrecorded("unlock", "64")).figures,
+    }
+    bench.in_turns(ways, "ns")
+    for what, copy in (("backup/first", "first"), ("backup/again", "again"), ("restore", "again")):
+        name = what.replace("/again", ", into the memory of the one before").replace("/first", ", into new memory")
+        ratio = bench.ratio(f"1 GB/memcpy/{copy}", f"1 GB/{what}")
+        bench.add(f"{name}: speed / memcpy, likewise", ratio, "", least=0.5)
+    more = (bench.median("1 GB/memory/after") - bench.median("1 GB/memory/before")) / (size << 20)
+    bench.add("memory that a backup takes / that was touched", more, "", most=1.05)
+    last = bench.median("64 threads/unlock/last") / 1e6
+    bench.add("64 threads go on, after the unlock was called", last, "ms", most=5)
 
 
 def _index(name: str, trace: Path) -> dict[str, float]:
