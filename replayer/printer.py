@@ -286,7 +286,7 @@ def _plain(value: Any) -> str:
 
 
 #: By role; other tokens are functions.
-_TOKENS: Final = {"thread_id": "id", "process_id": "pid", "keepsake": "pointer", "keepsake_out": "pointer"}
+_TOKENS: Final = {"thread_id": "id", "keepsake": "pointer", "keepsake_out": "pointer"}
 
 _SHOWS: Final[dict[str, Show]] = {"address": _address, "bytes": _bytes, "raw": _raw, "flag": _flag}
 
@@ -323,8 +323,6 @@ def effect_text(effect: Effect) -> str:
         text += f" id#{effect.thread}" + (f" W{effect.worker}" if effect.worker else "")
     elif effect.kind == "peer":
         text = " ".join([TOPICS[effect.topic], *map(str, effect.values)])
-    elif effect.kind == "process" and effect.ok:
-        text += f" pid#{effect.thread}"
     return text if effect.ok else f"{text} failed"
 
 

@@ -247,7 +247,7 @@ def _save(machine: "Machine") -> None:
 def _check_process(machine: "Machine", process: int, reserved: int, name: str) -> None:
     """The arguments, which count only where they exist: (A) 100000."""
     pid = machine.behaviour["snapshot-signature"] == "pid" or machine.settings.acl_api == API_WITH_PROCESS
-    if pid and process != machine.port.process():
+    if pid and process != machine.port.exchange.process_id():
         raise invalid("the argument pid is not the id of this process; pass getpid(), other processes cannot be meant")
     if pid and reserved:
         raise invalid("the argument {} is not null; it is reserved, pass null", name)
