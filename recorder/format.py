@@ -57,7 +57,6 @@ WROTE: Final = 10
 SAW: Final = 11
 PEER: Final = 12
 SHARED: Final = 13
-OWN_PROCESS: Final = 16
 EFFECT_KINDS: Final = {
     READ: "read",
     WRITE: "write",
@@ -72,7 +71,6 @@ EFFECT_KINDS: Final = {
     SAW: "saw",
     PEER: "peer",
     SHARED: "shared",
-    OWN_PROCESS: "process",
 }
 
 # What other processes answered or did (section 7): topics of PEER effects.

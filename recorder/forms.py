@@ -27,7 +27,6 @@ from cannery.runtime.api.roles import (
     Keepsake,
     KeepsakeOut,
     OutScalar,
-    ProcessId,
     Raw,
     ReleasedHandle,
     Reserved,
@@ -115,8 +114,6 @@ class _FormOf:
         forms = role.inner.visit(self)
         out = None if forms.out is None else "name"
         return Forms("flag" if role.direction == OUT else "name", out, kind=role.what)
-    def process_id(self, role: ProcessId) -> Forms:
-        return Forms("token")
 
     def reserved(self, role: Reserved) -> Forms:
         return Forms("flag")

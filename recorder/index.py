@@ -26,14 +26,14 @@ class Index(NamedTuple):
         """The table, unpacked. Not before somebody asks: it may have a million rows, and most readers want none."""
         if self.frames is None:
             return None
-        return {digest: Stored(offset, size) for digest, offset, size in _ENTRY.iter_unpack(self.frames)}
+        return {digest: (offset, size) for digest, offset, size in _ENTRY.iter_unpack(self.frames)}
 
 
 def pack_payloads(payloads: Mapping[bytes, Stored]) -> bytes | None:
     """The table for an :class:`Index`."""
     if len(payloads) > format.MAX_INDEXED_PAYLOADS:
         return None
-    return b"".join(_ENTRY.pack(digest, stored.offset, stored.size) for digest, stored in payloads.items())
+    return b"".join(_ENTRY.pack(digest, *stored) for digest, stored in payloads.items())
 
 
 def write_index(folder: Folder, index: Index) -> None:

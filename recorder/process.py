@@ -312,7 +312,7 @@ class ProcessStream:
 
     def payload_sizes(self) -> dict[bytes, int]:
         """Digest and size of all that this process stored. Raises DamagedTrace."""
-        return {digest: stored.size for digest, stored in self._payloads().stored.items()}
+        return {digest: size for digest, (_, size) in self._payloads().stored.items()}
 
     def close(self) -> None:
         if self._pack is not None:

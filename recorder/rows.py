@@ -108,8 +108,6 @@ def effect_row(effect: Effect) -> tuple[Any, ...]:
         return code, effect.place, effect.offset, payload_wire(effect.payload)
     if effect.kind == "peer":
         return code, effect.topic, *effect.values
-    if effect.kind == "process":
-        return code, effect.thread
     return (code,) if effect.payload is None else (code, payload_wire(effect.payload))
 
 

@@ -42,7 +42,7 @@ def survey(folder: Folder) -> Salvage | None:
         while True:
             try:
                 for digest, stored in scan(descriptor, path, start):
-                    start = stored.offset + stored.size
+                    start = sum(stored)
                     try:
                         read_content(descriptor, path, digest, stored, size)
                         frames.append((digest, stored))
@@ -86,7 +86,7 @@ def rewrite(folder: Folder, salvage: Salvage) -> None:
 
 def cut(folder: Folder, salvage: Salvage) -> None:
     """Take off the frame that was being written. Raises OSError."""
-    end = max((stored.offset + stored.size for _, stored in salvage.frames), default=0)
+    end = max((sum(stored) for _, stored in salvage.frames), default=0)
     descriptor = os.open(format.PACK, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.descriptor)
     try:
         os.ftruncate(descriptor, end)

@@ -281,9 +281,6 @@ def read_effect(wire: Any) -> Effect:
     if code == format.THREAD:
         thread, worker = _numbers(tuple(rest))
         return Effect(kind, True, None, 0, thread, worker)
-    if code == format.OWN_PROCESS:
-        (process,) = rest
-        return Effect(kind, True, None, 0, _numbers((process,))[0])
     if code == format.PEER:
         topic, *values = _numbers(tuple(rest))
         if topic not in format.TOPICS:

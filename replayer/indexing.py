@@ -1,7 +1,8 @@
 """Writes keyframes into a bundle, by replaying it."""
 
+import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
@@ -14,6 +15,12 @@ from cannery.replayer.process import new_replay
 from cannery.replayer.replay import Replay, ReplayError, Stop
 from cannery.replayer.seek import Trail, is_step
 from cannery.runtime.version import VERSION
+
+_LONG: Final = 60_000_000
+"""After so much processor time of replay, in ns, another keyframe is due: a state has to be there within 300 ms."""
+_DEAR: Final = 4
+"""But not before the last one has been made up for by so many times the time that it took."""
+_LOOK: Final = 64  # records between two looks at the clock
 
 
 class Indexed(NamedTuple):
@@ -28,7 +35,8 @@ class Indexed(NamedTuple):
 def index_process(
     bundle: Bundle, stream: ProcessStream, every: int, progress: Callable[[int], None] | None = None
 ) -> Indexed:
-    """Write a keyframe about every so many calls, in place of those that there were.
+    """Write a keyframe about every so many calls, or sooner, where they take long to replay; in place of those that
+    there were.
 
     Raises:
         ReplayError: the stream cannot be replayed.
@@ -56,11 +64,40 @@ def _taking(
 ) -> Iterator[Record]:
     """The records of the stream. In between, when the replay has done what it was given, take keyframes."""
     trail = Trail(stream, None)
-    due = stream.first_head.call + every
-    for record in trail:
-        if trail.position.call >= due and is_step(record) and is_possible(replay):
+    due = _Due(every, trail.call)
+    for place, record in enumerate(trail):
+        if due.has_come(trail.call, place) and is_step(record) and is_possible(replay):
+            due.begin()
             save(replay, writer, trail.position)
-            due = trail.position.call + every
+            due.end(trail.call)
             if progress is not None:
-                progress(trail.position.call)
+                progress(trail.call)
         yield record
+
+
+class _Due:
+    """When the next keyframe is due."""
+
+    def __init__(self, every: int, call: int) -> None:
+        self._every = every
+        self._last = self._begun = time.process_time_ns()
+        self._pause = _LONG
+        self._long = False
+        self._call = call + every
+
+    def has_come(self, call: int, place: int) -> bool:
+        """``place``: how many records there were."""
+        if not place % _LOOK:
+            self._long = time.process_time_ns() - self._last > self._pause
+        return self._long or call >= self._call
+
+    def begin(self) -> None:
+        """One is being taken,"""
+        self._begun = time.process_time_ns()
+
+    def end(self, call: int) -> None:
+        """and was taken."""
+        self._last = time.process_time_ns()
+        self._pause = max(_LONG, _DEAR * (self._last - self._begun))
+        self._long = False
+        self._call = call + self._every

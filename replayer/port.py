@@ -394,10 +394,6 @@ class ReplayPort:
         if effect is not None:
             self._install(effect, view)
 
-    def process(self) -> int:
-        effect = self._take("process", None)
-        return 0 if effect is None else token_value(effect.thread)
-
     def _install(self, effect: Effect, into: memoryview) -> None:
         payload = effect.payload
         stored = None if payload is None else self._content(payload)
@@ -455,8 +451,6 @@ def describe(effect: Effect) -> str:
         text += f" {effect.thread}" + (f", worker {effect.worker}" if effect.worker else "")
     elif effect.kind == "peer":
         text = " ".join([TOPICS[effect.topic], *map(str, effect.values)])
-    elif effect.kind == "process":
-        text += f" {effect.thread}"
     return text if effect.ok else f"{text} (not accessible)"
 
 

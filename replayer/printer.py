@@ -14,7 +14,6 @@ the bundle, so that an old trace prints in a newer version. How a value is writt
 import json
 from collections.abc import Callable
 from functools import cache
-from importlib import resources
 from typing import Any, Final
 
 from cannery.recorder.format import TOPICS
@@ -47,6 +46,8 @@ Show = Callable[[Any], str]
 @cache
 def error_names() -> dict[int, str]:
     """Error number -> its name; where a number has several, the one that the headers give last."""
+    from importlib import resources  # takes longer to import than the rest of what reaches a call
+
     facts = json.loads(resources.files("cannery.runtime.api").joinpath("abi/error_codes.json").read_text("utf-8"))
     return {fact["value"]: fact["name"] for fact in facts}
 
@@ -57,7 +58,6 @@ class Printer:
     def __init__(self, schema: Schema, bare: bool = False) -> None:
         self._schema = schema
         self._bare = bare
-        self._errors = error_names()
         self._kernels = Kernels(schema)
         self._params: dict[str, list[tuple[str, Show, Show | None]]] = {}
         self._result: dict[str, Show] = {}
@@ -190,7 +190,7 @@ class Printer:
         return self._show(function.result, ParamForm("", function.returns, "", function.result, None))
 
     def _error(self, value: Any) -> str:
-        name = self._errors.get(value) if value else None
+        name = error_names().get(value) if value else None
         return f"{value} {name}" if name else str(value)
 
 
@@ -286,7 +286,7 @@ def _plain(value: Any) -> str:
 
 
 #: By role; other tokens are functions.
-_TOKENS: Final = {"thread_id": "id", "process_id": "pid", "keepsake": "pointer", "keepsake_out": "pointer"}
+_TOKENS: Final = {"thread_id": "id", "keepsake": "pointer", "keepsake_out": "pointer"}
 
 _SHOWS: Final[dict[str, Show]] = {"address": _address, "bytes": _bytes, "raw": _raw, "flag": _flag}
 
@@ -323,8 +323,6 @@ def effect_text(effect: Effect) -> str:
         text += f" id#{effect.thread}" + (f" W{effect.worker}" if effect.worker else "")
     elif effect.kind == "peer":
         text = " ".join([TOPICS[effect.topic], *map(str, effect.values)])
-    elif effect.kind == "process" and effect.ok:
-        text += f" pid#{effect.thread}"
     return text if effect.ok else f"{text} failed"
 
 

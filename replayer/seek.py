@@ -23,20 +23,28 @@ class Reached(NamedTuple):
 
 
 class Trail:
-    """Passes records on and remembers where it is between two of them."""
+    """Passes records on and remembers where it is between two of them. ``call``: the number of the next call."""
 
     def __init__(self, stream: ProcessStream, position: Position | None) -> None:
-        self.position = stream.beginning() if position is None else position
+        self._window, self._offset, self.call, self._time = stream.beginning() if position is None else position
         self._cursor = Cursor()
         self._records = stream.records_from(position, self._cursor)
 
+    @property
+    def position(self) -> Position:
+        """Behind the record that was passed on last, once the next was asked for."""
+        return Position(self._window, self._offset, self.call, self._time)
+
     def __iter__(self) -> Iterator[Record]:
+        cursor = self._cursor
         for record in self._records:
             yield record
-            _, _, call, time = self.position
             if isinstance(record, Call | Enter):
-                call = record.number + 1
-            self.position = Position(self._cursor.window, self._cursor.offset, call, getattr(record, "time", time))
+                self.call = record.number + 1
+                self._time = record.time
+            else:
+                self._time = getattr(record, "time", self._time)
+            self._window, self._offset = cursor.window, cursor.offset
 
     def until(self, call: int) -> Iterator[Record]:
         """The records before that call."""
@@ -71,8 +79,8 @@ def reach(
         replay.run(trail.until(call))
     except (WireError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ReplayError(f"process {stream.ordinal}: call #{replay.calls} cannot be executed ({error})") from None
-    if trail.position.call < call:
-        raise ReplayError(f"process {stream.ordinal}: there is no call #{call}; the trace has {trail.position.call}")
+    if trail.call < call:
+        raise ReplayError(f"process {stream.ordinal}: there is no call #{call}; the trace has {trail.call}")
     return Reached(replay, trail.position)
 
 

@@ -132,8 +132,8 @@ def _write_payloads(
     if not replay.exact:
         where = replay.compared.differences[0].where()
         raise ReplayError(f"process {stream.ordinal}: the replay differs from the trace at {where}")
-    if last is not None and trail.position.call <= last:
-        raise ReplayError(f"process {stream.ordinal}: there is no call #{last}; the trace has {trail.position.call}")
+    if last is not None and trail.call <= last:
+        raise ReplayError(f"process {stream.ordinal}: there is no call #{last}; the trace has {trail.call}")
     return trail.position
 
 

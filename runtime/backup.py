@@ -30,15 +30,17 @@ _PAGE: Final = 4 << 10
 
 
 class Saved:
-    """``state`` without :data:`OF_THE_HOST`, made at monotonic time ``now`` and device time ``now + skip``. ``content``
-    has the bytes of ``ranges`` of device memory (device, offset, size), one after the other, None if there are none."""
+    """``state`` without :data:`OF_THE_HOST`, made at monotonic time ``now`` and device time ``now + skip``, when
+    ``devices`` were open. ``content`` has the bytes of ``ranges`` of device memory (device, offset, size), one after
+    the other, None if there are none."""
 
-    __slots__ = ("content", "now", "ranges", "skip", "state")
+    __slots__ = ("content", "devices", "now", "ranges", "skip", "state")
 
     def __init__(self, machine: "Machine", before: "Saved | None") -> None:
         """``before`` is a backup that does not count any more."""
         self.now = machine.now
         self.skip = machine.skip
+        self.devices = [device for device in machine.devices if device.contexts]
         self.state: State = capture(machine, OF_THE_HOST)
         self.ranges = [
             (index, offset, size)

@@ -37,5 +37,9 @@ class Budget(Kept):
 
     def left(self) -> int:
         """How much nobody holds."""
+        return max(self.limit - self.held - self.elsewhere(), 0)
+
+    def elsewhere(self) -> int:
+        """How much other processes hold."""
         self.others = self.exchange.hold(self.device, self.kind, 0, self.limit)
-        return max(self.limit - self.held - self.others, 0)
+        return self.others

@@ -41,7 +41,7 @@ class Exchange(Protocol):
     """The session, as one of its processes sees it."""
 
     def process_id(self) -> int:
-        """The id by which others put this process on their lists."""
+        """The id of this process (getpid), by which others put it on their lists."""
 
     def hold(self, device: int, budget: int, amount: int, limit: int) -> int:
         """Hold so much more of a device's budget (below 0: less), unless all processes together would hold more than

@@ -83,9 +83,6 @@ class HostPort(Protocol):
         """What the calling thread, which has that ordinal, is: the id that the program knows it by (pthread_self), and
         the number of the worker that it is, or 0."""
 
-    def process(self) -> int:
-        """The id of the program's process (getpid)."""
-
     def file(self, path: bytes) -> bytes | None:
         """Content of a file that an argument names, or :class:`Unknown`; None when it cannot be opened."""
 

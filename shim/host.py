@@ -222,11 +222,6 @@ class LiveHost:
         self._serve()
         return self.payloads.keep(content, given)
 
-    def process(self) -> int:
-        process_id = os.getpid()
-        self.effects.append((format.OWN_PROCESS, self.tokens[process_id]))
-        return process_id
-
     def _pass(self, code: int, payload: WirePayload | None) -> bool:
         """Note that content passed; None: it could not."""
         if payload is None:

@@ -1,8 +1,8 @@
 /* What the three C parts of Cannery share: the generated exports, the shim proper and the engine.
  *
- * The shim (shim.c, turn.c, loader.c, exports.c) lives in the program's link namespace and knows no Python.
- * The engine (engine.c) lives in a namespace of its own, with a libc and a CPython of its own. They meet in the two
- * tables `cannery_engine` and `cannery_services` and in the request below, nowhere else. */
+ * The shim (shim.c, turn.c, loader.c, the files that threads.h lists, exports.c) lives in the program's link namespace
+ * and knows no Python. The engine (engine.c) lives in a namespace of its own, with a libc and a CPython of its own. They
+ * meet in the two tables `cannery_engine` and `cannery_services` and in the request below, nowhere else. */
 #ifndef CANNERY_SHIM_H
 #define CANNERY_SHIM_H
 
@@ -121,7 +121,7 @@ enum cannery_request_state { /* futex word; the order of the values does not mat
     CANNERY_QUEUED, CANNERY_SLEEPING, CANNERY_SERVED, CANNERY_GRANTED, CANNERY_PARKED
 };
 
-struct cannery_thread; /* shim.c */
+struct cannery_thread; /* threads.h */
 
 /* A function of the program that is to be run, outside the engine. docs/architecture.md lists the signatures. */
 enum cannery_signature {

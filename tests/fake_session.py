@@ -3,9 +3,12 @@ them. ``Session().join()`` is the exchange of one more process; a process that s
 own."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from cannery.runtime import exchange
+
+PROCESS: Final = 4242
+"""The id of the first process."""
 
 
 class Entry:
@@ -67,7 +70,7 @@ class Member:
 
     def __init__(self, session: Session, index: int) -> None:
         self.session = session
-        self.pid = 1000 + index
+        self.pid = PROCESS + index
         self.held: dict[tuple[int, int], int] = {}
         self.full = False
         self.due = 0  # when others wait for something, at the latest

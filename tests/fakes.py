@@ -18,7 +18,6 @@ from tests.fake_session import Member, Session
 
 DEVICE_BASE = 0x2000_0000_0000
 PAGE = 4096
-PROCESS = 4242
 MOST = 1 << 24  # that can be pinned at once
 MILLISECOND = 1_000_000
 OUT = 0x7FFF_0000_1000  # where outputs would go: the machine only looks at null
@@ -161,9 +160,6 @@ class FakeHost:
         except Failure as failure:
             return str(failure)
         return None
-
-    def process(self) -> int:
-        return PROCESS
 
     def thread(self, ordinal: int) -> tuple[int, int]:
         return self.ids.get(ordinal, ident(ordinal)), self.worker_threads.get(ordinal, 0)

@@ -45,7 +45,7 @@ from cannery.runtime.models.run import Failure
 from cannery.runtime.models.run import run as run_model
 from cannery.runtime.settings import Settings
 from tests.fake_session import Member, Session
-from tests.fakes import PROCESS, check_holds, ident
+from tests.fakes import check_holds, ident
 from tests.live_exchange import LiveExchange
 
 DEVICE_BASE = 0x2000_0000_0000
@@ -203,10 +203,6 @@ class Host:
         if where is not None:
             self.memory[where] = data
         return where is not None
-
-    def process(self) -> int:
-        self.effects.append(Effect("process", True, None, 0, self.token(PROCESS)))
-        return PROCESS
 
     def file(self, path: bytes) -> bytes | None:
         data = self.files.get(path)

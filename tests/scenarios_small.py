@@ -9,7 +9,7 @@ NO_FAULT = (1, 0, bytes(2), 0, bytes(2568))  # aclrtErrorInfo
 
 
 def small_objects() -> Live:
-    """Allocators, data buffers, data types."""
+    """Allocators, data buffers, data types, messages."""
     live = Live()
     live.ok("aclrtSetDevice", 0)
     stream = live.create("aclrtCreateStream")
@@ -33,6 +33,8 @@ def small_objects() -> Live:
     live.call("aclDataTypeSize", 0)
     live.call("aclFloat16ToFloat", 0x3C01)
     live.call("aclFloatToFloat16", 1.5)
+    live.call("aclAppLog", 1, 0x2000, b"a.c", 12, b"text")
+    live.call("aclAppLogWithArgs", 3, 0, None, 0, b"text", 0x1000)
     live.ok("aclrtResetDevice", 0)
     return live
 

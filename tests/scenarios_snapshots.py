@@ -1,7 +1,7 @@
 """A program that takes snapshots, for ``scenarios.py``."""
 
 from cannery.runtime.settings import Settings
-from tests.fakes import PROCESS
+from tests.fake_session import PROCESS
 from tests.live import HOST_BASE, OUT, Live
 
 CALLBACK = 0x5555_0000_1000

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from .shim_sources import SHIM_SOURCES
 from .test_export_packing import EXPECTED, MAIN, STUB
 from .test_headers import assertions, layout_checks
 
@@ -41,10 +42,9 @@ def compile_(arguments: "list[str | Path]", **options: str) -> None:
 
 
 def test_the_shim_links_without_undefined_symbols(generated: Path, tmp_path: Path) -> None:
-    sources = [ROOT / "shim" / name for name in ("shim.c", "turn.c", "loader.c")]
     library = tmp_path / "libcannery.so"
     flags = ["-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-z,defs", f"-I{ROOT / 'shim'}", f"-I{generated}"]
-    compile_([*flags, *sources, generated / "exports.c", "-o", library, "-ldl", "-lpthread"])
+    compile_([*flags, *SHIM_SOURCES, generated / "exports.c", "-o", library, "-ldl", "-lpthread"])
     machine = library.read_bytes()[18:20]
     assert int.from_bytes(machine, "little") == 183  # EM_AARCH64, elf.h
 

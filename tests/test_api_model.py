@@ -191,7 +191,7 @@ def family(base: type[Role]) -> set[type[Role]]:
 
 def test_each_role_has_a_shape_of_its_own_and_a_visitor_method_of_that_name() -> None:
     shapes = {role: role.shape for role in family(Role)}
-    assert len(set(shapes.values())) == len(shapes) == 25
+    assert len(set(shapes.values())) == len(shapes) == 24
     assert set(shapes.values()) == {name for name in vars(roles.RoleVisitor) if not name.startswith("_")}
 
 

@@ -83,6 +83,32 @@ class TestShow:
         assert "acltdtCreateQueueAttr() = " not in failed
         assert "= 107000 ACL_ERROR_RT_PARAM_INVALID" in failed
 
+    def test_a_call_that_fails_at_the_end_of_its_wait_failed(self, traces: Path) -> None:
+        shown = cannery("show", traces / "waits.cann", "--failed").stdout
+        assert shown.splitlines() == [
+            "#8 T1 +0.009ms aclrtSynchronizeStreamWithTimeout(stream=stream#3, timeout=300) waits",
+            "#8 T1 aclrtSynchronizeStreamWithTimeout ends = 507046 ACL_ERROR_RT_STREAM_SYNC_TIMEOUT",
+        ]
+        assert cannery("show", traces / "waits.cann", "--failed", "--calls", "0-8").stdout == shown
+        assert cannery("show", traces / "waits.cann", "--failed", "--calls", "9-").stdout == ""
+
+    def test_a_call_that_fails_has_what_it_had_the_program_run(self, traces: Path) -> None:
+        lines = cannery("show", traces / "snapshots.cann", "--failed").stdout.splitlines()
+        assert [line for line in lines if line.startswith("#17 ")] == [
+            "#17 T1 +0.018ms aclrtSnapShotProcessBackup(pid=process#1, args=null) waits [process id 1]",
+            "#17 T1 runs function#1(0, set)",
+            "#17 T1 +0.019ms function returned 3",
+            "#17 T1 aclrtSnapShotProcessBackup ends = 507912 ACL_ERROR_SNAPSHOT_CALLBACK_FAILED",
+        ]
+
+    @pytest.mark.parametrize("name", scenarios.ALL)
+    def test_all_commands_count_the_same_failures(self, traces: Path, name: str) -> None:
+        trace = traces / f"{name}.cann"
+        shown = map(json.loads, cannery("show", trace, "--failed", "--json").stdout.splitlines())
+        failed = {record["number"] for record in shown}
+        (counted,) = json.loads(cannery("stats", trace, "--json").stdout)["processes"]
+        assert json.loads(cannery("info", trace, "--json").stdout)["failures"] == counted["failures"] == len(failed)
+
     @pytest.mark.parametrize("more", [[], ["--json"]])
     def test_a_choice_that_nothing_fits_is_said_to_be_empty(self, traces: Path, more: list[str]) -> None:
         result = cannery("show", traces / "objects.cann", "--calls", "100000-", *more)

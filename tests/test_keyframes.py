@@ -85,6 +85,16 @@ def test_the_calls_of_a_generated_program_are_reached(program: list[Any], schedu
         check(live, Path(folder, "a.cann"), every, max(live.calls // 5, 1))
 
 
+@pytest.mark.parametrize(("dear", "least", "most"), [(0, 20, 40), (1 << 40, 1, 1)])
+def test_calls_that_take_long_to_replay_have_more_keyframes_unless_these_take_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dear: int, least: int, most: int
+) -> None:
+    for name, value in (("_LONG", 0), ("_LOOK", 1), ("_DEAR", dear)):
+        monkeypatch.setattr(f"cannery.replayer.indexing.{name}", value)
+    with Bundle.open(scenarios.ALL["memory"]().save(tmp_path / "a.cann")) as bundle:
+        assert least <= index_process(bundle, bundle.processes[0], 1000).frames <= most
+
+
 class TestTheFiles:
     @pytest.fixture
     def trace(self, tmp_path: Path) -> Path:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.fakes import PROCESS, Driver
+from tests.fake_session import PROCESS
+from tests.fakes import Driver
 from tests.test_machine_arguments import FUNCTION, A, R, Row, World, check_refused
 
 FOUR = tuple(f"aclrtSnapShotProcess{name}" for name in ("Lock", "Backup", "Restore", "Unlock"))

@@ -12,13 +12,18 @@ from cannery.runtime.pages import Page, pages
 from cannery.runtime.schedule_serial import Serial
 from cannery.runtime.settings import Settings
 from cannery.runtime.state import capture
+from tests import scenarios_sharing
+from tests.fake_session import Session
 from tests.fakes import OUT, Driver
 from tests.live import Live
+from tests.sharing_tools import Pair, Process
+from tests.snapshots import state
 from tests.test_machine_arguments import FUNCTION
 from tests.test_machine_snapshot_arguments import BACKUP, LOCK, RESTORE, UNLOCK
 from tests.test_replay_random import Program, steps
 
 SIZE = 3 << 20
+BESIDES = frozenset({"exchange", "others", "function", "stage"})  # the session; what is known of it; the last call
 UNWAITED = 0x10  # ACL_STREAM_CPU_SCHEDULE: no synchronise waits for it, so a backup finds work on it
 
 
@@ -365,3 +370,53 @@ def test_any_program_finds_the_devices_as_they_were_and_replays(
         program.step(step)
     replay = live.replay()
     assert replay.compared.differences == [] and replay.calls == live.calls
+
+
+# Other processes of the session.
+
+
+def test_a_device_that_another_process_took_is_not_restored_until_it_is_let_go() -> None:
+    session = Session()
+    driver, other = Process(session, product="A3"), Process(session, device=1, product="A3")
+    address = driver.device_memory(512)
+    store(driver, address, b"kept")
+    snapshot(driver, LOCK, BACKUP)
+    store(driver, address, b"lost")
+    other.ok("aclrtSetDevice", 0)
+    before = state(driver.machine, BESIDES)
+    assert driver.call(RESTORE, 0, 0) == 507899
+    assert "device 0 is in use by another process" in driver.call("aclGetRecentErrMsg").decode()
+    assert state(driver.machine, BESIDES) == before
+    other.ok("aclrtResetDevice", 0)
+    snapshot(driver, RESTORE, UNLOCK)
+    assert loaded(driver, address, 4) == b"kept"
+
+
+def test_a_device_that_was_not_open_at_the_backup_may_be_taken() -> None:
+    session = Session()
+    driver = Process(session, product="A3")
+    snapshot(driver, LOCK, BACKUP)
+    Process(session, device=1, product="A3")
+    snapshot(driver, RESTORE, UNLOCK)
+
+
+def test_a_process_that_shared_the_device_from_the_beginning_has_it_too() -> None:
+    pair = Pair(product="A3")
+    snapshot(pair.one, LOCK, BACKUP)
+    assert pair.one.call(RESTORE, 0, 0) == 507899
+    pair.session.die(pair.two.member)
+    snapshot(pair.one, RESTORE, UNLOCK)
+
+
+def test_what_others_held_of_the_device_is_part_of_the_trace() -> None:
+    one, two = scenarios_sharing.pair()
+    two.ok("aclrtResetDevice", 0)
+    two.ok("aclrtResetDevice", 0)
+    for name in (LOCK, BACKUP):
+        one.ok(name, 0, 0)
+    two.ok("aclrtSetDevice", 0)
+    assert one.call(RESTORE, 0, 0) == 507899
+    two.ok("aclrtResetDevice", 0)
+    for name in (RESTORE, UNLOCK):
+        one.ok(name, 0, 0)
+    assert one.replay().compared.differences == []

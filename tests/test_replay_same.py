@@ -7,6 +7,7 @@ from cannery.replayer.replay import ReplayError
 from cannery.runtime.api import MODEL
 from cannery.runtime.settings import Settings
 from tests import scenarios
+from tests.fake_session import PROCESS
 from tests.live import Live
 
 
@@ -93,3 +94,14 @@ def test_an_unknown_function_cannot_be_replayed() -> None:
     assert isinstance(last, Call)
     with pytest.raises(ReplayError, match="aclrtFromTheFuture is no function that this version knows"):
         live.replay([*live.records, last._replace(function="aclrtFromTheFuture")])
+
+
+def test_a_trace_has_one_name_for_a_process_wherever_it_occurs() -> None:
+    live = Live(Settings(acl_api="1.17"))
+    live.call("aclrtSnapShotProcessLock", PROCESS + 1, 0)
+    live.ok("aclrtSetDevice", 0)
+    own = live.create("aclrtDeviceGetBareTgid")
+    live.ok("aclrtSnapShotProcessLock", own, 0)
+    foreign, _, told, lock = (record for record in live.records if isinstance(record, Call))
+    assert [foreign.ins[0], told.outs[0], lock.ins[0]] == [2, 1, 1]
+    assert live.replay().compared.differences == []

@@ -113,7 +113,6 @@ effects = st.lists(
         st.just(Effect("fill", True)),
         st.integers(1, 1 << 40).map(lambda region: Effect("alloc", True, None, region)),
         st.tuples(st.integers(1, 1 << 40), st.integers(0, 99)).map(lambda p: Effect("thread", True, None, 0, *p)),
-        st.integers(1, 1 << 40).map(lambda token: Effect("process", True, None, 0, token)),
     ),
     max_size=3,
 ).map(tuple)

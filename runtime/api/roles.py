@@ -459,17 +459,6 @@ class Identity(Role):
 
     def visit(self, visitor: "RoleVisitor[T]") -> T:
         return visitor.identity(self)
-class ProcessId(Role):
-    """The id of a process (getpid); only its identity means something."""
-
-    shape = "process_id"
-
-    def check(self, site: Site) -> None:
-        if site.ctype.name not in ("int", "int32_t"):
-            site.refuse(f"the id of a process is an int, not {site.ctype.name}")
-
-    def visit(self, visitor: "RoleVisitor[T]") -> T:
-        return visitor.process_id(self)
 
 
 class Reserved(Role):
@@ -580,7 +569,6 @@ class RoleVisitor(Protocol[T_co]):
     def user_data(self, role: UserData) -> T_co: ...
     def thread_id(self, role: ThreadId) -> T_co: ...
     def identity(self, role: Identity) -> T_co: ...
-    def process_id(self, role: ProcessId) -> T_co: ...
     def reserved(self, role: Reserved) -> T_co: ...
     def struct_by_value(self, role: StructByValue) -> T_co: ...
     def struct(self, role: Struct) -> T_co: ...

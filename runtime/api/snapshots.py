@@ -3,24 +3,26 @@
 from typing import Final
 
 from cannery.runtime.api.declare import BLOCKS, Annotation, call
-from cannery.runtime.api.roles import FunctionPointer, ProcessId, Reserved, Scalar, UserData
+from cannery.runtime.api.roles import FunctionPointer, Identity, Reserved, Scalar, UserData
+
+_PROCESS: Final = Identity(Scalar("int"), "process")
 
 # All wait while another snapshot call or callback is in the way; a backup also waits for the work of all contexts.
 SNAPSHOTS: Final[tuple[Annotation, ...]] = (
     call("aclrtSnapShotProcessLock", BLOCKS)(
-        pid=ProcessId(),
+        pid=_PROCESS,
         reserve=Reserved(),
     ),
     call("aclrtSnapShotProcessUnlock", BLOCKS)(
-        pid=ProcessId(),
+        pid=_PROCESS,
         reserve=Reserved(),
     ),
     call("aclrtSnapShotProcessBackup", BLOCKS)(
-        pid=ProcessId(),
+        pid=_PROCESS,
         args=Reserved(),
     ),
     call("aclrtSnapShotProcessRestore", BLOCKS)(
-        pid=ProcessId(),
+        pid=_PROCESS,
         args=Reserved(),
     ),
     call("aclrtSnapShotCallbackRegister", BLOCKS)(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime import capture, graphs
 from cannery.runtime.calls.registry import call
+from cannery.runtime.calls.streams import live_stream
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INTERNAL_ERROR,
     ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED,
@@ -33,14 +34,6 @@ if TYPE_CHECKING:
 STATUS_NONE: Final = 0
 STATUS_ACTIVE: Final = 1
 STATUS_INVALIDATED: Final = 2
-
-
-def _live(machine: "Machine", handle: int) -> Stream:
-    """Raises 107017."""
-    stream = machine.streams.get(handle)
-    if stream is None:
-        raise stale("stream", handle)
-    return stream
 
 
 def _own(machine: "Machine", thread: Thread, stream: Stream) -> Context:
@@ -81,7 +74,7 @@ def capture_begin(machine: "Machine", thread: Thread, handle: int, mode: int) ->
     if not handle:
         raise null("stream")
     machine.hold()
-    stream = _live(machine, handle)
+    stream = live_stream(machine, handle)
     _check_mode(mode)
     capture.check_suitable(machine, stream)
     context = _own(machine, thread, stream)
@@ -104,7 +97,7 @@ def capture_to_model_begin(machine: "Machine", thread: Thread, handle: int, mode
     machine.hold()
     if model not in machine.graphs:
         raise stale("modelRI", model)
-    stream = _live(machine, handle)
+    stream = live_stream(machine, handle)
     _check_mode(mode)
     capture.check_suitable(machine, stream)
     raise out_of_range(
@@ -118,7 +111,7 @@ def capture_end(machine: "Machine", thread: Thread, handle: int, out: int) -> An
     if not handle:
         raise null("stream")
     machine.hold()
-    stream = _live(machine, handle)
+    stream = live_stream(machine, handle)
     capture.check_suitable(machine, stream)
     lane = stream.lane
     if isinstance(lane, CaptureLane) and not out:
@@ -158,7 +151,7 @@ def capture_get_info(machine: "Machine", thread: Thread, handle: int, out_status
         raise null("stream")
     if not out_status and not out_model:
         raise invalid("the arguments status and modelRI are both null; pass where one of them is to be written")
-    lane = _live(machine, handle).lane
+    lane = live_stream(machine, handle).lane
     status, model = STATUS_NONE, 0
     if isinstance(lane, CaptureLane):
         status, model = STATUS_INVALIDATED if lane.broken else STATUS_ACTIVE, lane.graph.handle
@@ -189,7 +182,7 @@ class _Filler(Task):
 
 def _in_capture(machine: "Machine", handle: int) -> tuple[Stream, CaptureLane]:
     """Raises 107017, 107029."""
-    stream = _live(machine, handle)
+    stream = live_stream(machine, handle)
     if not isinstance(stream.lane, CaptureLane):
         raise _not_captured(stream)
     return stream, stream.lane
@@ -267,7 +260,7 @@ def task_update_begin(machine: "Machine", thread: Thread, handle: int, group_han
     if not group_handle:
         raise null("handle")
     machine.hold()
-    stream = _live(machine, handle)
+    stream = live_stream(machine, handle)
     group = machine.groups.get(group_handle)
     if group is None:
         raise stale("handle", group_handle)
@@ -288,7 +281,7 @@ def task_update_end(machine: "Machine", thread: Thread, handle: int) -> int:
     if not handle:
         raise null("stream")
     machine.hold()
-    stream = _live(machine, handle)
+    stream = live_stream(machine, handle)
     _check_not_captured(stream)
     _check_bound(stream)
     _own(machine, thread, stream)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 from cannery.runtime.calls.copies import check_room, copy_cost
 from cannery.runtime.calls.memory import not_allocated
 from cannery.runtime.calls.registry import call
-from cannery.runtime.calls.streams import named_stream, submission_stream
-from cannery.runtime.errors import invalid, null, out_of_range, stale, unsupported
+from cannery.runtime.calls.streams import live_stream, named_stream, submission_stream
+from cannery.runtime.errors import invalid, null, out_of_range, unsupported
 from cannery.runtime.memory_tasks import DescriptorCopy, OffsetCopy
 from cannery.runtime.objects import Thread
 from cannery.runtime.places import DEVICE, Place
@@ -146,9 +146,7 @@ def memcpy_async_with_desc(machine: "Machine", thread: Thread, descriptor: int, 
     if not stream_handle:
         raise null("stream")
     machine.hold()
-    named = machine.streams.get(stream_handle)
-    if named is None:
-        raise stale("stream", stream_handle)
+    named = live_stream(machine, stream_handle)
     _check_inner(kind)
     place = _descriptor(machine, descriptor)
     stream = submission_stream(machine, machine.context_of(thread), stream_handle, named)

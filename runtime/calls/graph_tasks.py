@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cannery.runtime.calls.graphs import live_graph, own_graph
 from cannery.runtime.calls.registry import call
 from cannery.runtime.calls.stream_memory import value_place
+from cannery.runtime.calls.streams import live_stream
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY,
     ACL_ERROR_RT_MODEL_UPDATE_FAILED,
@@ -88,9 +89,7 @@ def get_tasks_by_stream(machine: "Machine", thread: Thread, handle: int, out: in
     """Room for fewer is refused, and nothing is written then (our choice: the implementation gives what fits)."""
     if not handle:
         raise out_of_range("the argument stream is null; pass a stream from aclmdlRIGetStreams")
-    stream = machine.streams.get(handle)
-    if stream is None:
-        raise stale("stream", handle)
+    stream = live_stream(machine, handle)
     if room is None:
         raise out_of_range("the argument numTasks is null; pass the size of tasks, or a number to be written")
     lane = stream.lane

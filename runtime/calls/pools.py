@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.calls.devices import device_named
 from cannery.runtime.calls.registry import call
-from cannery.runtime.calls.streams import submission_stream
+from cannery.runtime.calls.streams import live_stream, submission_stream
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INTERNAL_ERROR,
     Refused,
@@ -13,7 +13,6 @@ from cannery.runtime.errors import (
     invalid,
     null,
     out_of_range,
-    stale,
     unsupported,
 )
 from cannery.runtime.memory_tasks import FreeLater, Turn
@@ -157,9 +156,7 @@ def _stream(machine: "Machine", thread: Thread, handle: int) -> Stream:
     if not handle:
         raise null("stream")
     machine.hold()
-    named = machine.streams.get(handle)
-    if named is None:
-        raise stale("stream", handle)
+    named = live_stream(machine, handle)
     stream = submission_stream(machine, machine.context_of(thread), handle, named)
     if stream.lane is not None:
         raise unsupported("the stream {:#x} is in capture, or of a model instance, which have no memory pools", handle)

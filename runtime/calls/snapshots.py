@@ -16,12 +16,13 @@ from cannery.runtime.errors import (
     ACL_ERROR_SNAPSHOT_UNLOCK_FAILED,
     Again,
     Refused,
+    driver_fault,
     invalid,
     no_context,
     out_of_range,
     unsupported,
 )
-from cannery.runtime.objects import Context, Stream, Thread
+from cannery.runtime.objects import Context, Device, Stream, Thread
 from cannery.runtime.snapshot import (
     BACKED_UP,
     BACKUP_POST,
@@ -198,12 +199,25 @@ class Restore(Operation):
             return self.run(machine, RESTORE_PRE)
         if number == 4:
             assert machine.saved is not None, "a process that is BACKED_UP has a backup"
+            _check_devices(machine.saved.devices)
             machine.saved.restore(machine)
             return None
         if number == 5:
             return self.run(machine, RESTORE_POST)
         snapshot.enter(machine, LOCKED)
         return 0
+
+
+def _check_devices(devices: list[Device]) -> None:
+    """Raises 507899 if another process has one of them open: the driver brings devices back for one process alone. Who
+    has a device open has a stream of it."""
+    for device in devices:
+        if device.stream_ids.budget.elsewhere():
+            raise driver_fault(
+                "device {} is in use by another process, and a restore needs it alone; have that process reset the "
+                "device (aclrtResetDevice) or end, and call again",
+                device.user,
+            )
 
 
 def _save(machine: "Machine") -> None:
@@ -233,7 +247,7 @@ def _save(machine: "Machine") -> None:
 def _check_process(machine: "Machine", process: int, reserved: int, name: str) -> None:
     """The arguments, which count only where they exist: (A) 100000."""
     pid = machine.behaviour["snapshot-signature"] == "pid" or machine.settings.acl_api == API_WITH_PROCESS
-    if pid and process != machine.port.process():
+    if pid and process != machine.port.exchange.process_id():
         raise invalid("the argument pid is not the id of this process; pass getpid(), other processes cannot be meant")
     if pid and reserved:
         raise invalid("the argument {} is not null; it is reserved, pass null", name)

@@ -103,6 +103,18 @@ def named_stream(machine: "Machine", handle: int) -> Stream | None:
     return stream
 
 
+def live_stream(machine: "Machine", handle: int) -> Stream:
+    """The stream of that handle, which null is not.
+
+    Raises:
+        Refused: 107017.
+    """
+    stream = machine.streams.get(handle)
+    if stream is None:
+        raise stale("stream", handle)
+    return stream
+
+
 @call("aclrtCreateStream")
 def create_stream(machine: "Machine", thread: Thread, out: int) -> Any:
     if not out:
@@ -150,9 +162,7 @@ def _stream_to_destroy(machine: "Machine", thread: Thread, handle: int) -> Strea
     if not handle:
         raise null("stream")
     machine.hold()
-    stream = machine.streams.get(handle)
-    if stream is None:
-        raise stale("stream", handle)
+    stream = live_stream(machine, handle)
     capture.check_free(machine, stream)
     if machine.context_of(thread) is not stream.context:
         raise foreign(handle)
@@ -280,9 +290,7 @@ def aborted(stream: Stream) -> Refused:
 @call("aclrtSynchronizeStream")
 def synchronize_stream(machine: "Machine", thread: Thread, handle: int) -> Any:
     if handle:
-        stream = machine.streams.get(handle)
-        if stream is None:
-            raise stale("stream", handle)
+        stream = live_stream(machine, handle)
         if stream.lane is not None:
             capture.check_free(machine, stream)
         if not stream.waited_for:
@@ -375,9 +383,7 @@ def stream_query(machine: "Machine", thread: Thread, handle: int, out: int) -> A
         raise null("status")
     stream = None
     if handle:
-        stream = machine.streams.get(handle)
-        if stream is None:
-            raise stale("stream", handle)
+        stream = live_stream(machine, handle)
         if stream.lane is not None:
             capture.check_free(machine, stream)
         if not stream.waited_for:

@@ -15,6 +15,7 @@ import pytest
 
 from cannery.recorder.bundle import Bundle
 from cannery.shim import sdk
+from tests.shim_sources import SHIM_SOURCES
 
 from .conftest import HOSTS, LIMIT, environment
 
@@ -33,7 +34,6 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sanitized")
     subprocess.run([sys.executable, ROOT / "tools/generate/exports.py", folder], check=True, timeout=LIMIT)
     library = folder / "libascendcl.so"
-    sources = [ROOT / "shim" / name for name in ("shim.c", "turn.c", "loader.c")]
     command = [
         *compiler(),
         "-std=gnu11",
@@ -44,7 +44,8 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-fvisibility=hidden",
         f"-I{ROOT / 'shim'}",
     ]
-    command += [f"-I{folder}", *map(str, sources), str(folder / "exports.c"), "-o", str(library), "-ldl", "-lpthread"]
+    sources = map(str, [*SHIM_SOURCES, folder / "exports.c"])
+    command += [f"-I{folder}", *sources, "-o", str(library), "-ldl", "-lpthread"]
     done = subprocess.run(
         [*command, "-Wl,-soname,libascendcl.so"], capture_output=True, text=True, timeout=LIMIT, check=False
     )

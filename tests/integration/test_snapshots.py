@@ -119,3 +119,23 @@ def test_a_child_is_not_locked_and_does_not_inherit_the_backup(build: Build, run
     assert (done.returncode, done.stderr) == (0, "")
     check_replay(trace)
     assert len(Bundle.open(trace).processes) == 2 and os.path.isdir(trace)
+
+
+@pytest.mark.parametrize("schedule", ["asap", "late"])
+def test_a_device_that_another_process_took_is_not_restored(
+    build: Build, cannery: Run, tmp_path: Path, schedule: str
+) -> None:
+    trace = tmp_path / "t.cann"
+    done = cannery("run", "-o", trace, "--schedule", schedule, "--", build("snapshot_pair.c"), "taken")
+    assert done.returncode == 0, done.stderr
+    check_replay(trace)
+
+
+@pytest.mark.parametrize("case", [*(("killed", stage) for stage in STAGES), ("copying",)])
+def test_who_shares_with_a_process_that_is_killed_in_its_snapshot_goes_on(
+    build: Build, cannery: Run, tmp_path: Path, case: tuple[str, ...]
+) -> None:
+    trace = tmp_path / "t.cann"
+    done = cannery("run", "-o", trace, "--", build("snapshot_pair.c"), *case)
+    assert done.returncode == 0, done.stderr
+    check_replay(trace)

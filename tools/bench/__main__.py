@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from cannery.tools.bench import costs, field, offline, profile, report, scale
+from cannery.tools.bench import costs, field, offline, profile, report, scale, states
 from cannery.tools.bench.bench import Bench
 
 GROUPS: Final[dict[str, Callable[[Bench], None]]] = {
@@ -21,6 +21,8 @@ GROUPS: Final[dict[str, Callable[[Bench], None]]] = {
     "copies": costs.copies,
     "start": costs.start,
     "offline": offline.measure,
+    "states": states.measure,
+    "snapshots": states.snapshots,
     "many": scale.many,
     "live": scale.live,
     "waiting": scale.waiting,

@@ -15,7 +15,7 @@ from cannery.tools.errors import FAILED, Failure
 if TYPE_CHECKING:
     from cannery.recorder.bundle import Bundle
     from cannery.recorder.process import ProcessStream
-    from cannery.recorder.records import Record
+    from cannery.recorder.records import Call, Enter, Exit, Record
 
 
 class Filter(NamedTuple):
@@ -47,7 +47,7 @@ class Filter(NamedTuple):
 @click.option(
     "--thread", "threads", multiple=True, type=options.Whole(), metavar="N", help="Only that thread. May be repeated."
 )
-@click.option("--failed", is_flag=True, help="Only calls that returned an error.")
+@click.option("--failed", is_flag=True, help="Only calls that returned an error, also at the end of a wait.")
 @options.process
 @click.option("--bare", is_flag=True, help="Leave out call numbers and times, so that two listings can be compared.")
 @click.option("--notes", is_flag=True, help="Also print what was noted about the host.")
@@ -117,29 +117,37 @@ def _filter(bundle: "Bundle", calls: CallSet | None, functions: tuple[str, ...],
 def _chosen(
     stream: "ProcessStream", wanted: Filter, seen: "Callable[[Record], None]" = lambda record: None
 ) -> "Iterator[Record]":
-    """The records to print, in order. With a call comes the end of its wait. ``seen`` gets all that were read."""
+    """The records to print, in order. With a call comes the end of its wait. ``seen`` gets all that were read.
+
+    Whether a call that waits failed is known at its end: where only failures are wanted, its beginning comes then too.
+    """
     from cannery.recorder.chunk import failing_functions
     from cannery.recorder.records import Call, Enter, Exit, Invoke, Note, Returned
 
     first = wanted.calls.first if wanted.calls else 0
     last = wanted.calls.last if wanted.calls else None
-    waiting: set[int] = set()
     failing = failing_functions(stream.schema)
+    waiting: dict[int, list[Record]] = {}  # calls that have not ended -> what to print if they fail
     for record in stream.records(first, tolerant=True):
         seen(record)
         if isinstance(record, Call | Enter):
             if last is not None and record.number > last and not waiting:
                 return
-            if _matches(record, wanted, failing):
+            if not _matches(record, wanted):
+                continue
+            if isinstance(record, Enter):
+                waiting[record.number] = [record] if wanted.failed else []
+            if not wanted.failed or _failed(record, failing):
                 yield record
-                if isinstance(record, Enter):
-                    waiting.add(record.number)
         elif isinstance(record, Exit):
-            if record.number in waiting:
-                waiting.discard(record.number)
+            held = waiting.pop(record.number, None)
+            if held is not None and (not wanted.failed or _failed(record, failing)):
+                yield from held
                 yield record
         elif isinstance(record, Invoke | Returned):
-            if record.number in waiting or not wanted.chooses:
+            if wanted.failed and record.number in waiting:
+                waiting[record.number].append(record)
+            elif record.number in waiting or not wanted.chooses:
                 yield record
         elif isinstance(record, Note):
             if record.topic == "stopped" or (wanted.notes and not wanted.chooses):
@@ -148,16 +156,16 @@ def _chosen(
             yield record
 
 
-def _matches(record: Any, wanted: Filter, failing: frozenset[str]) -> bool:
-    """``failing``: functions whose return value says whether they failed."""
+def _matches(record: "Call | Enter", wanted: Filter) -> bool:
     if wanted.chosen is not None and not wanted.chosen(record.number, record.function):
         return False
     if wanted.functions and record.function not in wanted.functions:
         return False
-    if wanted.threads and record.thread not in wanted.threads:
-        return False
-    if not wanted.failed:
-        return True
+    return not wanted.threads or record.thread in wanted.threads
+
+
+def _failed(record: "Call | Enter | Exit", failing: frozenset[str]) -> bool:
+    """``failing``: functions whose return value says whether they failed. Of a wait the end says it."""
     ret = getattr(record, "ret", None)
     return record.function in failing and isinstance(ret, int) and ret != 0
 

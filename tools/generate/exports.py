@@ -127,8 +127,6 @@ class Outputs:
 
     def identity(self, role: roles.Identity) -> Output:
         return role.inner.visit(self)
-    def process_id(self, role: roles.ProcessId) -> Output:
-        return Output()
 
     def reserved(self, role: roles.Reserved) -> Output:
         return Output()

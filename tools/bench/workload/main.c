@@ -23,6 +23,8 @@ static const struct {
     { "handovers", 1, measure_handovers, "COUNT: how long after a record call another process that waits for it goes on" },
     { "handed", 2, measure_handed, "FILE COUNT: that other process" },
     { "allocations", 1, measure_allocations, "LIVE: the cost of a malloc and free in any order while so much is live" },
+    { "snapshots", 1, measure_snapshots, "MEGABYTES: backup and restore of so much device memory against memcpy" },
+    { "unlock", 1, measure_unlock, "THREADS: how long after an unlock the last of so many threads goes on" },
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 

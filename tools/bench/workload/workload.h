@@ -44,5 +44,7 @@ void measure_wake(char **numbers);
 void measure_handovers(char **numbers);
 void measure_handed(char **numbers);
 void measure_allocations(char **numbers);
+void measure_snapshots(char **numbers);
+void measure_unlock(char **numbers);
 
 #endif
