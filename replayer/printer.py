@@ -227,7 +227,9 @@ def _number_show(names: dict[int, str]) -> Show:
     def show(value: Any) -> str:
         if isinstance(value, bytes):
             return str(int.from_bytes(value, "little", signed=True))
-        return "null" if value is None else names.get(value) or f"{value}"
+        if not isinstance(value, int):
+            return _plain(value)
+        return names.get(value) or f"{value}"
 
     return show
 
@@ -239,8 +241,9 @@ def _address(value: Any) -> str:
         return f"0x{int.from_bytes(value, 'little'):x}"
     if isinstance(value, int):
         return f"d+{value:#x}"
-    region, offset = value
-    return f"h{region}+{offset:#x}"
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int):
+        return f"h{_plain(value[0])}+{value[1]:#x}"
+    return _plain(value)  # of a damaged trace
 
 
 def _bytes(value: Any) -> str:

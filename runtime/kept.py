@@ -9,7 +9,7 @@ class Kept:
     again without a constructor: compiled classes that are not ``serializable`` would call theirs.
 
     The price, with mypyc 2.4: compiled code constructs them as ever, but what is not compiled, and a call with ``*`` or
-    of a class that is held by a variable, gets objects without any attribute set.
+    of a class that is held by a variable, gets objects without any attribute set. ``tests/test_kept.py`` finds those.
     """
 
     __slots__ = ()

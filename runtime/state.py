@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from cannery.runtime.binaries import Symbol
+from cannery.runtime.elf import Symbol
 from cannery.runtime.errors import Refused
 from cannery.runtime.kept import Kept
 from cannery.runtime.lanes import INNER
@@ -47,7 +47,7 @@ _SINGLE: Final[dict[str, Any]] = {"lanes.InnerLane": INNER}
 
 #: Tuples with names that can be in a state.
 _TUPLES: Final[dict[str, Any]] = {
-    "binaries.Symbol": Symbol, "queues.Message": Message, "queues.Part": Part, "randomness.Request": Request,
+    "elf.Symbol": Symbol, "queues.Message": Message, "queues.Part": Part, "randomness.Request": Request,
 }  # fmt: skip
 _TUPLE_NAMES: Final[dict[Any, str]] = {made: name for name, made in _TUPLES.items()}
 

@@ -7,11 +7,13 @@
 
 static struct cannery_request fork_turn;
 static int fork_has_turn;
+static __thread int cancellation; /* of the forking thread: not while it holds the engine */
 
 /* A Python that forks in its own placement holds its GIL, which whoever has the engine may be waiting for. Then the turn is
  * not taken: while we hold that lock nobody else runs in the engine, and the child begins with a model of its own. */
 static void before_fork(void)
 {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation);
     cannery_hold_start();
     if (atomic_load(&cannery_stage) != CANNERY_RUNNING)
         return;
@@ -33,6 +35,7 @@ static void after_fork_in_parent(void)
             cannery_turn_give();
     }
     cannery_release_start();
+    pthread_setcancelstate(cancellation, NULL);
 }
 
 static void after_fork_in_child(void)
@@ -48,6 +51,7 @@ static void after_fork_in_child(void)
         cannery_turn_give();
     }
     cannery_release_start();
+    pthread_setcancelstate(cancellation, NULL);
 }
 
 void cannery_follow_forks(void) { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }

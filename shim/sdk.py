@@ -20,7 +20,7 @@ from typing import Final
 
 import cannery.shim
 from cannery.runtime.version import VERSION
-from cannery.shim import layout
+from cannery.shim import layout, pruning
 from cannery.shim.compiled import compiled_folder
 from cannery.shim.layout import LIBRARY_NAMES, SHARED_NAMES, SHIM_NAME
 from cannery.shim.libpython import MissingLibraryError
@@ -189,6 +189,7 @@ def folder() -> Path:
     state = f"{VERSION}{configuration}{shim}{headers}{times}"
     target = cache_folder() / hashlib.sha256(state.encode()).hexdigest()[:16]
     if (target / "lib64" / layout.CONFIGURATION).exists():
+        pruning.used(target)
         return target
     making = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     try:
@@ -203,6 +204,7 @@ def folder() -> Path:
         raise SdkError(f"cannot make the SDK folder {target}: {error.strerror}") from error
     finally:
         shutil.rmtree(making, ignore_errors=True)
+    pruning.prune(target, pruning.FOLDERS)
     return target
 
 

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "threads.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,14 +92,16 @@ static void wait_for_end(struct cannery_thread *thread, struct cannery_request *
     request->invoke = thread->invoke;
 }
 
-/* Runs what the call asks for and tells the machine, until the call ends. */
-static void run_functions(struct cannery_thread *thread, struct cannery_request *request)
+/* Runs what the call asks for and tells the machine, until the call ends. `cancellation` is the thread's own state. */
+static void run_functions(struct cannery_thread *thread, struct cannery_request *request, int cancellation)
 {
     const uint32_t index = request->function;
     while (request->invoke.signature != CANNERY_NO_FUNCTION) {
         struct cannery_inflight *slot = cannery_inflight_slot(thread);
         thread->inside = 0; /* the function may call the runtime */
+        pthread_setcancelstate(cancellation, NULL);
         request->value = cannery_run_function(&request->invoke);
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
         thread->inside = 1;
         if (slot != NULL)
             cannery_note_inflight(thread, index, request->args);
@@ -119,7 +122,7 @@ __attribute__((destructor)) static void at_unload(void)
         cannery_say("calls of the runtime from signal handlers that were refused: %lu", refused);
 }
 
-uint64_t cannery_call(unsigned index, const uint64_t *args)
+static uint64_t make_call(unsigned index, const uint64_t *args, int cancellation)
 {
     const struct cannery_function *function = &cannery_functions[index];
     if (atomic_load_explicit(&cannery_stage, memory_order_acquire) != CANNERY_RUNNING) {
@@ -156,7 +159,7 @@ uint64_t cannery_call(unsigned index, const uint64_t *args)
     if (request.waits)
         wait_for_end(thread, &request);
     if (request.invoke.signature != CANNERY_NO_FUNCTION)
-        run_functions(thread, &request);
+        run_functions(thread, &request, cancellation);
     if (request.answer.written)
         write_outputs(function, &request);
     if (slot == NULL)
@@ -165,4 +168,13 @@ uint64_t cannery_call(unsigned index, const uint64_t *args)
         cannery_clear_inflight(slot);
     thread->inside = 0;
     return request.answer.result;
+}
+
+uint64_t cannery_call(unsigned index, const uint64_t *args)
+{
+    int cancellation; /* not while the thread may hold the engine, which nobody could take from it any more */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation);
+    uint64_t result = make_call(index, args, cancellation);
+    pthread_setcancelstate(cancellation, NULL);
+    return result;
 }

@@ -72,6 +72,8 @@ void cannery_thread_ends(void *value)
 {
     struct cannery_thread *thread = value;
     struct cannery_request turn = { .thread = thread };
+    int cancellation; /* may be pending, and would come true in here (see cannery_call) */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation);
     if (thread->engine.state != NULL) {
         if (thread->numbered && thread->generation == generation) {
             struct cannery_request request = { .kind = CANNERY_THREAD_END, .thread = thread };
@@ -83,6 +85,7 @@ void cannery_thread_ends(void *value)
     }
     cannery_this_thread = NULL;
     free(thread);
+    pthread_setcancelstate(cancellation, NULL);
 }
 
 struct cannery_thread *cannery_new_thread(void)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cannery.runtime.binaries import Symbol, entry_of, functions
+from cannery.runtime.elf import Symbol, entry_of, functions
 from tests.kernel_tools import CODE, FUNCTION, GLOBAL, LOCAL, OBJECT, TEXT, elf
 
 

@@ -3,8 +3,13 @@
 import pytest
 
 from cannery.recorder.records import Call, Record
+from cannery.replayer.comparison.identities import Identities
+from cannery.replayer.comparison.objects import A
+from cannery.replayer.comparison.shapes import shapes_of
+from cannery.replayer.comparison.side import Side
+from cannery.runtime.memory import DEVICE_SPAN
 from tests.diff_tools import causes, compared, renumbered
-from tests.live import OUT, Live
+from tests.live import DEVICE_BASE, OUT, SCHEMA, Live
 from tests.scenarios import HUGE_FIRST, KILOBYTE, selected
 
 ROW = 3000  # more than are looked at before calls of the same functions are taken for changed ones
@@ -64,3 +69,20 @@ def test_what_follows_from_another_object_in_the_result_is_put_to_it() -> None:
     (cause,) = causes(found)
     assert [facet.what for facet in cause.facets] == ["output context"]
     assert found.findings.kinds == {"changed": 1, "inserted": 1}
+
+
+def test_memory_that_was_freed_long_ago_is_forgotten() -> None:
+    """Of a program that allocates and frees for ever, no more is known than of what it has."""
+    shapes = shapes_of(SCHEMA, SCHEMA)
+    known = Identities(lambda side, instead, call: None)
+    live = selected()
+    sides = [Side([], shapes, devices=(DEVICE_BASE, 4 * DEVICE_SPAN)) for _ in range(2)]
+    for _ in range(6000):
+        memory = live.create("aclrtMalloc", KILOBYTE, HUGE_FIRST)
+        live.ok("aclrtFree", memory)
+        made = [[*side.advance(live.records[-2:])] for side in sides]
+        for a, b in zip(*made, strict=True):
+            shape = shapes[a.function]
+            known.made(shape, (a, b))
+            known.released(shape, a, b)
+    assert 0 < len(known.memory.births[A]) < 5000

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cannery.shim import layout, libpython, sdk
+from cannery.shim import layout, libpython, pruning, sdk
 from cannery.tools.main import main
 
 
@@ -57,6 +57,46 @@ def test_the_folder_is_made_once_and_nobody_else_may_write_there(cache: Path) ->
     assert first.parent == cache
     assert [path for path in cache.iterdir() if path != first] == []
     assert (cache.stat().st_mode & 0o777, first.stat().st_mode & 0o777) == (0o700, 0o700)
+
+
+def earlier(cache: Path, count: int) -> list[Path]:
+    """Folders that other installations used a second after each other, long ago."""
+    made = [cache / f"{number:016x}" for number in range(count)]
+    for age, path in enumerate(made):
+        path.mkdir(parents=True, mode=0o700)
+        (path / "set_env.sh").touch()
+        os.utime(path, (age, age))
+    return made
+
+
+def test_a_new_folder_takes_the_place_of_the_one_that_was_not_used_for_longest(cache: Path) -> None:
+    old = earlier(cache, pruning.KEPT + 1)
+    made = sdk.folder()
+    assert sorted(cache.iterdir()) == sorted([made, *old[2:]])
+    other = cache / ("e" * 16)
+    other.mkdir()
+    os.utime(made, (0, 0))
+    assert sdk.folder() == made  # is used now
+    pruning.prune(other, pruning.FOLDERS)
+    assert sorted(cache.iterdir()) == sorted([made, other, *old[3:]])
+
+
+def test_a_folder_that_a_process_has_in_its_environment_stays(cache: Path) -> None:
+    old = earlier(cache, pruning.KEPT + 1)
+    environment = {"LD_LIBRARY_PATH": f"/elsewhere:{old[0]}/lib64"}
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={**os.environ, **environment}):  # until its input ends
+        made = sdk.folder()
+        assert sorted(cache.iterdir()) == sorted([made, old[0], *old[2:]])
+
+
+def test_function_tables_are_pruned_too(cache: Path) -> None:
+    tables = [cache / f"schema-{number:032x}" for number in range(pruning.KEPT + 2)]
+    folder = sdk.folder()
+    for age, path in enumerate(tables):
+        path.touch()
+        os.utime(path, (age, age))
+    pruning.prune(tables[-1], pruning.TABLES)
+    assert sorted(cache.iterdir()) == sorted([folder, *tables[2:]])
 
 
 @pytest.mark.parametrize("name", ["with space", "with:colon", "with;semicolon"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.format import MAX_TIME, DamagedTrace
 from cannery.recorder.jsonl import dump_lines, load_lines
-from cannery.recorder.records import Call, Note, Pace, Record
+from cannery.recorder.records import Call, Note, Pace, Record, Returned
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.replayer.printer import Printer
 from cannery.replayer.process import replay_process
@@ -84,6 +84,18 @@ def test_values_nested_as_deep_as_msgpack_reads_are_printed_and_written(tmp_path
 def test_a_map_whose_keys_are_bytes_is_printed() -> None:
     record = Call(0, 1, 0, "aclrtSetDevice", {b"key": (1, None)}, (0,), (), ())
     assert "key" in Printer(SCHEMA).line(record)
+
+
+@pytest.mark.parametrize(
+    "value", [(), (1,), (1, "2"), ((), 5), {"key": (1,)}, {}, 2.5, "text", b"", b"12", True, 1 << 70]
+)
+def test_a_value_that_no_function_returns_is_printed(value: Any) -> None:
+    printer = Printer(SCHEMA)
+    assert printer.line(Returned(0, 1, 0, value, ()))
+    for function in ("aclrtSetDevice", "aclrtGetRunMode", "aclrtMalloc", "aclrtMemcpy"):
+        form = SCHEMA[function]
+        ins, outs = (value,) * len(form.params), (value,) * len(form.outputs)
+        assert printer.line(Call(0, 1, 0, function, value, ins, outs, ()))
 
 
 @pytest.mark.parametrize("devices", [65, 1 << 40, -1, True, "2"])

@@ -117,6 +117,7 @@ def _is_of(path: Path, session: str) -> bool:
 
 def _schema() -> bytes:
     """The function table, compressed. Kept in the user's cache: making it takes as long as starting a program."""
+    from cannery.shim.pruning import TABLES, prune, used
     from cannery.shim.sdk import SdkError, cache_folder
 
     kept: Path | None = None
@@ -124,6 +125,7 @@ def _schema() -> bytes:
         kept = cache_folder() / f"schema-{_fingerprint():032x}"
         stored = kept.read_bytes()
         if xxh3_128_digest(stored[16:]) == stored[:16]:
+            used(kept)
             return stored[16:]
     except (SdkError, OSError):
         pass
@@ -137,6 +139,7 @@ def _schema() -> bytes:
             unfinished = kept.with_name(f"{kept.name}.{os.getpid()}")
             unfinished.write_bytes(xxh3_128_digest(packed) + packed)
             unfinished.replace(kept)
+            prune(kept, TABLES)
     return packed
 
 

@@ -245,8 +245,8 @@ class Comparison:
     def _results(self, shape: Shape, a: Call, b: Call, facets: list[Facet]) -> bool:
         """Add what differs in the results; whether something differs that depends on time."""
         if a.supported != b.supported:
-            mine, theirs = ("implemented" if call.supported else "not implemented" for call in (a, b))
-            facets.append(Facet("support", mine, theirs))
+            words = ["implemented" if call.supported else "not implemented" for call in (a, b)]
+            facets.append(Facet("support", words[A], words[B]))
         if a.ret is IN_FLIGHT or b.ret is IN_FLIGHT:
             if a.ret is not b.ret:
                 facets.append(Facet("end", a.ret, b.ret, RESULT))

@@ -149,6 +149,7 @@ class Identities:
                 self.handles.release(_number(x), _number(y))
             else:
                 self.regions.release(_region(x), _region(y))
+                self.memory.release(_allocation(x), _allocation(y))
 
     def _creations(self, shape: Shape, call: Call) -> dict[int, tuple[Bindings, int]]:
         """What a call made, by the index of the output."""
@@ -262,6 +263,10 @@ def _message(x: Any, y: Any) -> bool:
     if isinstance(x, bytes) and isinstance(y, bytes):
         return _HEX.sub(b"0x", x) == _HEX.sub(b"0x", y)
     return bool(x == y)
+
+
+def _allocation(address: Any) -> int | None:
+    return _number(address[0]) if is_placed(address) else None
 
 
 def _region(address: Any) -> int | None:

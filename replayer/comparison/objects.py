@@ -93,11 +93,13 @@ class Bindings:
 
     def release(self, a: int | None, b: int | None) -> None:
         """The objects are gone. They are remembered for a while: programs use what they released."""
+        if a is None and b is None:
+            return
         self._gone.append((a, b))
         if len(self._gone) > _REMEMBERED:
             for side, number in enumerate(self._gone.popleft()):
                 if number is not None:
-                    self._forget_partner(side, number)
+                    self._forget(side, number)  # what was found equal stays so: the version is the same
                     self.births[side].pop(number, None)
                     self._born_alone[side].pop(number, None)
 
@@ -106,11 +108,18 @@ class Bindings:
         self._partners[B][b] = a
 
     def _forget_partner(self, side: int, number: int) -> None:
-        partner = self._partners[side].pop(number, None)
-        if partner is not None:
-            self._partners[1 - side].pop(partner, None)
+        """The number is another object's from now on."""
+        if self._forget(side, number):
             self.version += 1
-            self.used.discard(number if side == A else partner)
+
+    def _forget(self, side: int, number: int) -> bool:
+        """Whether it had a partner."""
+        partner = self._partners[side].pop(number, None)
+        if partner is None:
+            return False
+        self._partners[1 - side].pop(partner, None)
+        self.used.discard(number if side == A else partner)
+        return True
 
     def _may_change(self, a: int, b: int) -> bool:
         birth_a, birth_b = self.births[A].get(a), self.births[B].get(b)

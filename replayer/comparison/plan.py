@@ -23,6 +23,7 @@ IN_STEP: Final = 2048
 So are the next, as long as their functions agree and not many are equal."""
 
 _TRUSTED: Final = 16384  # changed calls without another look ahead
+_KNOWN: Final = 16384  # calls whose keys are remembered
 _WEAK: Final = 1024  # calls that the weak search looks at: a use of the objects is seldom far
 
 Keys = tuple["Ahead", "Ahead"]
@@ -55,6 +56,8 @@ class Ahead:
         shape = self._shapes[function]
         found = self._known.get((function, ins))
         if found is None:
+            if len(self._known) >= _KNOWN:
+                self._known.clear()
             found = self._known[function, ins] = self._identities.key(self._side, shape, ins, self._weak)
         self.functions.append(function)
         if shape.creates and self.making is None:

@@ -7,7 +7,7 @@ the public implementation reuses.
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.binaries import Kernel
-from cannery.runtime.calls.binaries import live_kernel
+from cannery.runtime.calls.binary_functions import live_kernel
 from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import (
     ACL_ERROR_RT_MEMORY_ALLOCATION,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.binaries import Kernel
-from cannery.runtime.calls.binaries import live_kernel
+from cannery.runtime.calls.binary_functions import live_kernel
 from cannery.runtime.calls.kernel_arguments import block_of, live_arguments
 from cannery.runtime.calls.registry import call
 from cannery.runtime.calls.streams import named_stream, submission_stream

@@ -168,3 +168,11 @@ def test_inline_placement_serves_a_c_program(build: Build, run: Run) -> None:
 def test_host_placement_serves_the_same_python(run: Run) -> None:
     done = run(sys.executable, str(HOSTS / "client.py"), "libascendcl.so", env={"CANNERY_ENGINE": "host"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
+
+
+def test_a_thread_that_is_cancelled_takes_nothing_with_it(build: Build, run: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "t.cann"
+    done = run(build("cancel.c", "-pthread"), env={"CANNERY_TRACE": str(trace)})
+    assert (done.returncode, done.stderr) == (0, "")
+    with Bundle.open(trace) as bundle:
+        assert replay_process(bundle, bundle.processes[0]).same

@@ -62,6 +62,9 @@ def command(context: click.Context, /, first: str, second: str, as_json: bool, j
         if None in states or junit is not None or calls is not None or ignore:
             raise click.UsageError("compare A@N with B@M, and without --junit, --calls and --ignore")
         context.exit(state_at.diff((first, second), process, as_json))
+    from cannery.shim.compiled import prefer_compiled
+
+    prefer_compiled()
     from cannery.replayer.comparison.process import Options
     from cannery.replayer.diff import diff
 

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from cannery.shim import layout, sdk
+from cannery.shim.pruning import FOLDERS, TABLES
 from cannery.tools.doctor.findings import NOTE, OK, PROBLEM, Finding
 
-_FOLDER: Final = re.compile(r"[0-9a-f]{16}")
 _UNFINISHED: Final = re.compile(r"[0-9a-f]{16}\.[0-9a-f]{8}|schema-[0-9a-f]{32}\.[0-9]+")
-_SCHEMA: Final = re.compile(r"schema-[0-9a-f]{32}")
 
 
 def leftovers() -> dict[Path, str]:
@@ -21,13 +20,13 @@ def leftovers() -> dict[Path, str]:
     for path in sorted(present.parent.iterdir()):
         if _UNFINISHED.fullmatch(path.name):
             found[path] = "was never finished"
-        elif _FOLDER.fullmatch(path.name) and path != present:
+        elif FOLDERS.fullmatch(path.name) and path != present:
             other = _engine_of(path)
             if other is None or not other.exists() or not (path / "lib64" / layout.SHIM_NAME).exists():
                 found[path] = f"the installation it belongs to is gone ({other})"
             elif other == engine:
                 found[path] = "belongs to an earlier state of this installation"
-    schemas = [path for path in present.parent.iterdir() if _SCHEMA.fullmatch(path.name)]
+    schemas = [path for path in present.parent.iterdir() if TABLES.fullmatch(path.name)]
     newest = max((path.stat().st_mtime_ns for path in schemas), default=0)
     found.update({path: "function table of an earlier version" for path in schemas if path.stat().st_mtime_ns < newest})
     return found

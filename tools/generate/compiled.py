@@ -15,11 +15,18 @@ ROOT = Path(__file__).resolve().parents[2]
 #: once at start, or looks for files beside itself.
 LEFT_OUT = ("exchange.py", "marks.py", "ports.py", "products.py", "settings.py", "version.py")
 
+#: Of the comparison, what is run for each call.
+COMPARISON = (
+    "align", "compare", "deliveries", "findings", "identities", "lanes", "objects", "order", "payloads", "plan", "side",
+    "spool",
+)  # fmt: skip
+
 #: What else is run for each record of a trace.
 READERS = (
     "recorder/codec.py",
     "recorder/pack.py",
     "recorder/stream.py",
+    *(f"replayer/comparison/{name}.py" for name in COMPARISON),
     "replayer/identity.py",  # extends a class of the codec
     "replayer/port.py",
     "replayer/replay.py",
