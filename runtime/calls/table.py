@@ -75,6 +75,7 @@ from cannery.runtime.calls import (
     stream_memory,
     streams,
     symbols,
+    task_updates,
     versions,
     virtual_memory,
 )
@@ -151,6 +152,7 @@ __all__ = [
     "stream_memory",
     "streams",
     "symbols",
+    "task_updates",
     "tell",
     "versions",
     "virtual_memory",
