@@ -23,7 +23,7 @@ class ReplayExchange:
 
     def __init__(self, port: "ReplayPort", make: Callable[[int], DeviceStore]) -> None:
         self._port = port
-        self._make = make
+        self.make = make
         self.held: dict[tuple[int, int], int] = {}
         self._invented = 1 << 40  # entries that a what-if run asks for and the trace does not have
 
@@ -105,7 +105,7 @@ class ReplayExchange:
 
     def store(self, entry: int, size: int) -> DeviceStore | None:
         found = self._answer(format.STORE)
-        return self._make(size) if found is None or found[0] else None
+        return self.make(size) if found is None or found[0] else None
 
     def snapshot(self, view: memoryview) -> memoryview:
         self._port.shared(view)

@@ -17,7 +17,8 @@ from cannery.replayer.opened import OpenCall
 from cannery.replayer.replay import Replay
 from cannery.runtime.invoke import SHOWN, Invoke
 from cannery.runtime.machine import Wait
-from cannery.runtime.pages import install_pages, pages
+from cannery.runtime.pages import imported_pages, install_imported, install_pages, pages
+from cannery.runtime.places import Imported
 from cannery.runtime.state import State, StateError, capture, install
 
 _PAGE: Final = struct.Struct("<IQ16s")  # device, number, digest
@@ -28,18 +29,10 @@ class KeyframeError(Exception):
     """The content of a keyframe is not of this version, or of another stream."""
 
 
-def shares(replay: Replay) -> bool:
-    """Whether the process has what other processes have too, which is in no state."""
-    machine = replay.machine
-    return bool(machine.shared or machine.memory.sharing.any or machine.memory.sharing.physical)
-
-
 def is_possible(replay: Replay) -> bool:
     """Whether the replay can go on from a keyframe taken now, between two steps: everything that the last one brought
-    about was shown, nothing differed, and nothing is shared. A backup that is kept (aclrtSnapShotProcessBackup) is no
-    part of a state either."""
-    between = replay.exact and not replay.open_calls.outcomes
-    return between and replay.machine.saved is None and not shares(replay)
+    about was shown, and nothing differed. A backup that is kept (aclrtSnapShotProcessBackup) is no part of a state."""
+    return replay.exact and not replay.open_calls.outcomes and replay.machine.saved is None
 
 
 def save(replay: Replay, writer: KeyframeWriter, position: Position) -> None:
@@ -47,10 +40,12 @@ def save(replay: Replay, writer: KeyframeWriter, position: Position) -> None:
     places, invented = replay.book.placed()
     listed = pages(replay.machine, writer.keep)
     waits = replay.machine.waits
+    state = capture(replay.machine)
     content = {
         "position": position,
-        "machine": capture(replay.machine).to_wire(),
+        "machine": state.to_wire(),
         "pages": b"".join(_PAGE.pack(*page) for page in listed),
+        "imported": b"".join(_PAGE.pack(*page) for page in imported_pages(_imports(state), writer.keep)),
         "calls": [_call(call, waits) for call in replay.open_calls],
         "errands": [*replay.errands.items()],
         "running": [*replay.unfinished.records()],
@@ -76,8 +71,13 @@ def restore(replay: Replay, frames: Keyframes, frame: Keyframe) -> None:
         if found["position"] != tuple(frame.position):
             raise KeyframeError("it belongs elsewhere")
         machine = replay.machine
-        install(machine, State.from_wire(found["machine"]))
+        state = State.from_wire(found["machine"])
+        install(machine, state)
         install_pages(machine, [*_PAGE.iter_unpack(found["pages"])], frames.content)
+        imports = _imports(state)
+        for imported in imports:
+            imported.store = replay.port.exchange.make(imported.size)
+        install_imported(imports, [*_PAGE.iter_unpack(found.get("imported", b""))], frames.content)
         for call in found["calls"]:
             _reopen(replay, *call)
         replay.errands.update(found["errands"])
@@ -90,6 +90,11 @@ def restore(replay: Replay, frames: Keyframes, frame: Keyframe) -> None:
         replay.calls = frame.position.call
     except _DAMAGE as error:
         raise KeyframeError(str(error) or type(error).__name__) from None
+
+
+def _imports(state: State) -> list[Imported]:
+    """The memory of other processes in a state that was captured or installed, in the order of its objects."""
+    return [each for each in state.originals or () if isinstance(each, Imported)]
 
 
 def _call(call: OpenCall, waits: list[Wait]) -> tuple[Any, ...]:

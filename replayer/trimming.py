@@ -18,7 +18,7 @@ from cannery.recorder.records import Call, Enter, Record
 from cannery.recorder.seal import finish
 from cannery.recorder.sheet import pack_sheet
 from cannery.recorder.stream import Position, layouts_of
-from cannery.replayer.keyframe import is_possible, save, shares
+from cannery.replayer.keyframe import is_possible, save
 from cannery.replayer.process import replay_process
 from cannery.replayer.replay import Replay, ReplayError
 from cannery.replayer.seek import Trail, is_step, reach
@@ -52,11 +52,6 @@ def trim(
         raise ReplayError(
             f"process {stream.ordinal}: a backup is kept at call #{first} (aclrtSnapShotProcessBackup), which a trace "
             "cannot begin with; begin before the backup or after the unlock"
-        )
-    if shares(replay):
-        raise ReplayError(
-            f"process {stream.ordinal}: it shares objects or memory with other processes at call #{first}, which a "
-            "trace cannot begin with; begin before that"
         )
     if not is_possible(replay):
         raise ReplayError(f"process {stream.ordinal}: the replay differs from the trace before call #{first}")

@@ -173,12 +173,13 @@ class Stream(Kept):
     ``core_limits`` are attributes that only calls show which ask for them. ``released`` belongs to the schedule.
     ``lane``: where its tasks go instead, while it is captured or bound to a model instance; ``serves``: of the stream
     of a model instance, the run whose tasks it has at its head (``graphs.py``). ``runner``: who runs the functions of
-    the program that are queued on it (``host_functions.py``).
+    the program that are queued on it (``host_functions.py``). ``host_thread``: the program's id of the thread that it
+    subscribed for functions that loaded models have on the host, None for none.
     """
 
     __slots__ = (
-        "aborted", "caches", "context", "core_limits", "device", "failure", "flags", "handle", "id", "lane", "overflow",
-        "priority", "queue", "released", "runner", "serves", "stops", "tag", "waited_for",
+        "aborted", "caches", "context", "core_limits", "device", "failure", "flags", "handle", "host_thread", "id",
+        "lane", "overflow", "priority", "queue", "released", "runner", "serves", "stops", "tag", "waited_for",
     )  # fmt: skip
 
     def __init__(self, handle: int, context: Context, hardware_id: HardwareId, priority: int, flags: int) -> None:
@@ -201,6 +202,7 @@ class Stream(Kept):
         self.lane: Lane | None = None
         self.serves: Run | None = None
         self.runner: Runner | None = None
+        self.host_thread: int | None = None
 
 
 class Event(Kept):

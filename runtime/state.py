@@ -78,7 +78,8 @@ class StateError(Exception):
 
 class State:
     """``classes``: name and attributes of each class in it. ``objects``: for each object the number of its class, then
-    the values of its attributes; the first is the machine. A state that was captured here has the ``originals``."""
+    the values of its attributes; the first is the machine. ``originals`` are the objects themselves, where the state
+    was captured here, or installed."""
 
     __slots__ = ("classes", "objects", "originals")
 
@@ -319,6 +320,7 @@ class _Install:
             if id(each) not in stay:
                 _let_go(each)
         self._complete()
+        state.originals = self.made
 
     def _make(self, described: tuple[str, ...]) -> Any:
         name, *fields = described

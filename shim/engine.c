@@ -50,10 +50,10 @@ int64_t cannery_monotonic(void)
 
 /* ---- services, for Python ---- */
 
-void cannery_arm(int64_t due)
+void cannery_arm(int64_t due, uint32_t quiet)
 {
     if (services != NULL)
-        services->arm(due);
+        services->arm(due, quiet);
 }
 
 void cannery_hasten(int64_t due)

@@ -105,7 +105,7 @@ int cannery_exchange_outstanding(uint32_t index, const uint64_t *slots, uint64_t
 void cannery_exchange_abandon_records(uint32_t index, uint64_t *slots, uint32_t member);
 void cannery_listen(uint32_t *bell); /* have the session look whenever that futex word changes */
 
-void cannery_arm(int64_t due);
+void cannery_arm(int64_t due, uint32_t quiet);
 void cannery_hasten(int64_t due); /* likewise, and without giving the program time to call first */
 /* Release a waiting thread. Bit i of `written`: outs[i] is an output, as bits, or what cannery_chunk gave. */
 void cannery_end_wait(uint32_t thread, uint64_t result, uint8_t written, const uint64_t outs[6]);

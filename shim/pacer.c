@@ -8,11 +8,12 @@
 /* ---- the pacer ---- */
 
 static const int64_t NEVER = INT64_MAX;
-static const int64_t GRACE = 1000000; /* ns without a call before the pacer acts: those who call run due work themselves */
+static const int64_t MOMENT = 1000000; /* ns. A process that is given no time to run sees but one of them pass */
 
 static struct {
     _Atomic int64_t due;
-    _Atomic int64_t urgent; /* a due time without grace */
+    _Atomic uint32_t quiet; /* moments without a call before the pacer acts: those who call run due work themselves */
+    _Atomic int64_t urgent; /* a due time that does not wait for them */
     uint32_t word; /* futex: changes when `due` does */
     uint8_t started;
 } pacer = { .due = INT64_MAX, .urgent = INT64_MAX };
@@ -20,6 +21,7 @@ static struct {
 static void *pace(void *unused)
 {
     struct cannery_thread self = { 0 };
+    uint32_t quiet = 0; /* moments in a row that nobody called in */
     (void)unused;
     cannery_prepare_thread(&self);
     for (;;) {
@@ -30,12 +32,16 @@ static void *pace(void *unused)
             continue;
         }
         uint64_t calls = cannery_turn_count();
-        int64_t now = cannery_now(), wake = due == NEVER ? NEVER : (due > now ? due : now) + GRACE;
+        int64_t now = cannery_now(), wake = due == NEVER ? NEVER : (due > now ? due : now) + MOMENT;
         if (urgent > now || urgent > wake)
             cannery_futex_wait(&pacer.word, seen, urgent < wake ? urgent : wake);
         now = cannery_now();
-        if (now < urgent && (now < wake || calls != cannery_turn_count()))
-            continue;
+        if (now < urgent) {
+            quiet = now < wake || cannery_turn_held() || calls != cannery_turn_count() ? 0 : quiet + 1;
+            if (quiet == 0 || quiet < atomic_load(&pacer.quiet))
+                continue;
+        }
+        quiet = 0;
         struct cannery_request request = { .kind = CANNERY_PACE, .thread = &self };
         atomic_store(&pacer.urgent, NEVER);
         atomic_store(&pacer.due, NEVER); /* the engine arms it again for what is left */
@@ -57,8 +63,9 @@ static void wake_pacer(void)
         cannery_say("no thread for the pacer: work that becomes due while the program makes no call will not run");
 }
 
-void cannery_arm_pacer(int64_t due)
+void cannery_arm_pacer(int64_t due, uint32_t quiet)
 {
+    atomic_store(&pacer.quiet, quiet);
     atomic_store(&pacer.due, due);
     wake_pacer();
 }

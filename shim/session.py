@@ -25,8 +25,11 @@ from cannery.shim.recording import Recording
 
 #: What a step takes on the virtual clock, ns: about what a call takes on the real one.
 VIRTUAL_STEP: Final = 1_000
-#: How long a program may make no call, in real ns, before the virtual clock goes on to what is due next.
-PATIENCE: Final = 100_000_000
+#: How long a program may make no call, in real ms, before what is due is done by the pacer: those who call do it
+#: themselves. The virtual clock stands still while nobody calls, and then goes on to what is due next, so it gives a
+#: program that computes, or that a busy machine does not let run, time to call.
+QUIET: Final = 1
+QUIET_VIRTUAL: Final = 100
 
 Handler = Callable[..., Any]
 
@@ -279,8 +282,10 @@ class Session:
 
     def arm(self) -> None:
         """Have the pacer look when the next work becomes due."""
-        # the virtual clock stands still while nobody calls: give the program real time to go on by itself
-        lib.cannery_arm(time.monotonic_ns() + PATIENCE if self.is_virtual else self.machine.due)
+        if self.is_virtual:
+            lib.cannery_arm(time.monotonic_ns(), QUIET_VIRTUAL)
+        else:
+            lib.cannery_arm(self.machine.due, QUIET)
 
     def tick(self) -> int:
         """The virtual clock's time of the next step."""

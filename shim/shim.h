@@ -165,7 +165,7 @@ struct cannery_thread_engine {
 
 /* ---- engine <-> shim ---- */
 
-enum { CANNERY_ENGINE_ABI = 3 };
+enum { CANNERY_ENGINE_ABI = 4 };
 
 struct cannery_services { /* what the engine may ask of the shim; all of it runs in the program's namespace */
     void *(*malloc)(size_t);
@@ -187,8 +187,9 @@ struct cannery_services { /* what the engine may ask of the shim; all of it runs
     void (*limit_wait)(uint32_t ordinal, int64_t deadline); /* the waiting thread's wait has another limit */
     void (*errand)(uint32_t worker, const struct cannery_invoke *invoke); /* have a worker thread run a function */
     void (*dismiss)(uint32_t worker);
-    void (*arm)(int64_t due); /* wake the pacer not before that monotonic time */
-    void (*hasten)(int64_t due); /* likewise, and without the grace that it gives the program to call itself */
+    /* wake the pacer not before that monotonic time, and when for so many ms nobody called */
+    void (*arm)(int64_t due, uint32_t quiet);
+    void (*hasten)(int64_t due); /* have it woken then, whoever calls */
     void (*listen)(uint32_t *bell); /* have the engine look whenever that word, shared with other processes, changes */
     void (*set_inflight)(void *slots, uint32_t count);   /* where to note what is in flight; NULL to stop */
     const struct cannery_function *functions;
@@ -233,6 +234,7 @@ void cannery_turn_submit(struct cannery_request *request);
 void cannery_turn_take(struct cannery_request *request); /* a turn of one's own, until `give` */
 void cannery_turn_give(void);
 void cannery_turn_reset_in_child(void);
+int cannery_turn_held(void); /* somebody is in the engine */
 uint64_t cannery_turn_count(void);
 
 long cannery_futex_wait(uint32_t *word, uint32_t value, int64_t deadline); /* deadline: monotonic ns, < 0 for none */

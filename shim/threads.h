@@ -48,7 +48,7 @@ struct cannery_inflight *cannery_note_inflight(const struct cannery_thread *thre
 void cannery_clear_inflight(struct cannery_inflight *slot);
 
 /* pacer.c: threads that make a step when nobody calls, or when another process rings */
-void cannery_arm_pacer(int64_t due);
+void cannery_arm_pacer(int64_t due, uint32_t quiet);
 void cannery_hasten_pacer(int64_t due);
 void cannery_listen_to(uint32_t *bell);
 void cannery_pacer_reset_in_child(void);

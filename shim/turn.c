@@ -101,6 +101,8 @@ void cannery_turn_init(const struct cannery_engine *table)
     competitors = processors > 2 ? (uint32_t)(processors - 1) : 1;
 }
 
+int cannery_turn_held(void) { return atomic_load_explicit(&held, memory_order_relaxed) != 0; }
+
 uint64_t cannery_turn_count(void) { return atomic_load_explicit(&turns, memory_order_relaxed); }
 
 void cannery_turn_reset_in_child(void)

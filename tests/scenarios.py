@@ -258,6 +258,7 @@ ALL = {
     "streams": scenarios_streams.streams,
     "devices": scenarios_streams.devices,
     "told": scenarios_streams.told,
+    "host_threads": scenarios_streams.host_threads,
     "notifies": scenarios_notifies.notifies,
     "counting": scenarios_notifies.counting,
     "snapshots": scenarios_snapshots.snapshots,

@@ -55,6 +55,17 @@ def random_numbers_and_marks() -> Live:
     live.ok("aclrtSynchronizeStream", stream)
     live.ok("aclrtMemcpy", live.host.put(4096, b""), SIZE, result, SIZE, 2)
     live.call("aclrtRandomNumAsync", live.host.put(8192, bytes(104)), stream, 0)
+    bound, model = live.create("aclrtCreateStreamWithConfig", 0, 4), live.create("aclmdlRIBuildBegin", 0)
+    live.ok("aclmdlRIBindStream", model, bound, 0)
+    updated = request[:40] + pack("<Q", live.create("aclrtMalloc", SIZE, 0)) + request[48:]
+    source = live.create("aclrtMalloc", 128, 0)
+    live.ok("aclrtMemcpy", source, 104, live.host.put(12288, request), 104, 1)
+    live.ok("aclrtRandomNumAsync", live.host.put(16384, updated), bound, 0)
+    live.ok("aclmdlRIEndTask", model, bound)
+    live.ok("aclmdlRIBuildEnd", model, 0)
+    live.ok("aclrtTaskUpdateAsync", bound, 1, pack("<ixxxxQQ24x", 1, source, 104), stream)
+    live.ok("aclmdlRIExecuteAsync", model, stream)
+    live.ok("aclrtSynchronizeStream", stream)
     live.call("aclrtProfTrace", b"", 0, stream)
     live.ok("aclrtGetThreadLastTaskId", OUT)
     for name in ("aclrtCacheLastTaskOpInfo", "aclrtCacheLastTaskExtendInfo"):

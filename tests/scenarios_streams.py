@@ -4,6 +4,7 @@
 from struct import pack
 
 from cannery.runtime.settings import Settings
+from tests.fakes import ident
 from tests.live import HOST_BASE, OUT, Live
 
 SECOND = 1_000_000_000
@@ -44,6 +45,25 @@ def told(settings: Settings | None = None) -> Live:
     live.call("aclrtDeviceTaskAbort", 1, 1000)
     live.returned(1, 5)
     live.call("aclrtSynchronizeStream", held)
+    return live
+
+
+def host_threads(settings: Settings | None = None) -> Live:
+    """What only IPV350 has: a stream made from a configuration, a thread for functions of loaded models."""
+    live = Live(settings or Settings(product="IPV350"))
+    live.ok("aclrtSetDevice", 0)
+    configuration = live.call("aclrtCreateStreamConfigHandle")
+    live.ok("aclrtSetStreamConfigOpt", configuration, 3, pack("<I", 5), 4)
+    live.call("aclrtSetStreamConfigOpt", configuration, 3, pack("<I", 9), 4)
+    stream = live.create("aclrtCreateStreamV2", configuration)
+    live.ok("aclrtDestroyStreamConfigHandle", configuration)
+    live.ok("aclrtSubscribeHostFunc", ident(2), stream)
+    live.call("aclrtSubscribeHostFunc", ident(2), stream)
+    live.call("aclrtProcessHostFunc", 20, thread=2)
+    live.expire(2)
+    live.ok("aclrtUnSubscribeHostFunc", ident(2), stream)
+    live.call("aclrtDestroyStreamConfigHandle", configuration)
+    live.ok("aclrtDestroyStream", stream)
     return live
 
 

@@ -148,6 +148,34 @@ def test_snapshot_calls_take_either_form(compiler: list[str], tmp_path: Path) ->
     assert run(compiler, SNAPSHOT, tmp_path / "out").splitlines() == without + given
 
 
+def test_macros_that_are_no_values_of_the_abi(compiler: list[str], tmp_path: Path) -> None:
+    """A message is logged with its place; the flags of aclmdlRIBindStream have the numbers that the documents give."""
+    text = """
+        #include <stdarg.h>
+        #include <stdio.h>
+        #include <string.h>
+        #include "acl/acl.h"
+        void aclAppLog(aclLogLevel level, const char *func, const char *file, uint32_t line, const char *fmt, ...)
+        {
+            va_list more;
+            va_start(more, fmt);
+            printf("%d %s %u ", (int)level, func, (unsigned)line);
+            vprintf(fmt, more);
+            va_end(more);
+            (void)file;
+        }
+        int main(void)
+        {
+        #line 41
+            ACL_APP_LOG(ACL_INFO, "plain,");
+            ACL_APP_LOG(ACL_ERROR, " %d of %s,", 2, "three");
+            printf(" %x %x", ACL_MODEL_STREAM_FLAG_HEAD, ACL_MODEL_STREAM_FLAG_DEFAULT);
+            return 0;
+        }
+    """
+    assert run(compiler, text, tmp_path / "out") == "1 main 41 plain,3 main 42  2 of three, 0 7fffffff"
+
+
 def test_a_deprecated_function_warns_unless_the_program_asks_for_silence(compiler: list[str], tmp_path: Path) -> None:
     use = '#include "acl/acl.h"\naclError use(void) { return aclrtQueryEvent(0, 0); }\n'
     assert "deprecated" in compile_([*compiler, "-c"], use, tmp_path / "out.o").stderr

@@ -17,11 +17,12 @@ from cannery.recorder.records import Call
 from cannery.replayer.indexing import index_process
 from cannery.replayer.replay import ReplayError
 from cannery.replayer.seek import Reached, reach
-from cannery.runtime.pages import Page, pages
+from cannery.runtime.pages import Page, imported_pages, pages
+from cannery.runtime.places import Imported
 from cannery.runtime.settings import Settings
 from cannery.runtime.state import capture
 from cannery.tools.main import main
-from tests import scenarios
+from tests import scenarios, scenarios_sharing
 from tests.live import Live
 from tests.test_replay_random import record, steps
 
@@ -35,7 +36,10 @@ def nothing(text: str) -> None:
 
 
 def listed(found: Reached) -> list[Page]:
-    return pages(found.replay.machine, lambda digest, view: None)
+    """The bytes of device memory, and those that other processes have."""
+    imports = [each for each in capture(found.replay.machine).originals or () if isinstance(each, Imported)]
+    own = pages(found.replay.machine, lambda digest, view: None)
+    return own + imported_pages(imports, lambda digest, view: None)
 
 
 def check_calls(bundle: Bundle, stream: ProcessStream, calls: int, step: int) -> None:
@@ -69,6 +73,13 @@ def check(live: Live, path: Path, every: int, step: int = 1) -> None:
 @pytest.mark.parametrize("scenario", scenarios.ALL)
 def test_every_call_of_a_scenario_is_reached(scenario: str, tmp_path: Path) -> None:
     check(scenarios.ALL[scenario](), tmp_path / "a.cann", 1)
+
+
+@pytest.mark.parametrize("scenario", scenarios_sharing.ALL)
+def test_a_process_that_shares_with_others_can_have_a_keyframe_at_every_call(scenario: str, tmp_path: Path) -> None:
+    live = scenarios_sharing.ALL[scenario]()
+    with Bundle.open(live.save(tmp_path / "a.cann")) as bundle:
+        assert index_process(bundle, bundle.processes[0], 1).frames >= live.calls - 1
 
 
 @pytest.mark.parametrize("schedule", ["late", "seed:5"])

@@ -34,6 +34,7 @@ WORLDS = (
     ("test_machine_small_arguments", "RandomWorld"),
     ("test_machine_state_callback_arguments", "World"),
     ("test_machine_stream_arguments", "StreamWorld"),
+    ("test_machine_task_updates_arguments", "UpdateWorld"),
 )
 
 EARLY: dict[str, tuple[Any, ...] | None] = {

@@ -16,7 +16,7 @@ from tests import scenarios_sharing
 from tests.fake_session import Session
 from tests.fakes import OUT, Driver
 from tests.live import Live
-from tests.sharing_tools import Pair, Process
+from tests.sharing_tools import Pair, Process, get, put
 from tests.snapshots import state
 from tests.test_machine_arguments import FUNCTION
 from tests.test_machine_snapshot_arguments import BACKUP, LOCK, RESTORE, UNLOCK
@@ -420,3 +420,16 @@ def test_what_others_held_of_the_device_is_part_of_the_trace() -> None:
     for name in (RESTORE, UNLOCK):
         one.ok(name, 0, 0)
     assert one.replay().compared.differences == []
+
+
+def test_memory_of_another_process_stays_open_and_keeps_what_its_owner_has_in_it() -> None:
+    pair = Pair(product="A3")
+    here, there = pair.memory(b"before")
+
+    put(pair.two, there, b"backup")
+    assert get(pair.two, there, 6) == b"backup"
+    snapshot(pair.two, LOCK, BACKUP)
+    store(pair.one, here, b"change")
+    pair.session.die(pair.one.member)
+    snapshot(pair.two, RESTORE, UNLOCK)
+    assert get(pair.two, there, 6) == b"change"

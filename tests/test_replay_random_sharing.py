@@ -1,5 +1,7 @@
 """Whatever two processes do to each other, and in whatever order: the trace of each replays alone."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from cannery.runtime.settings import Settings
 from tests.fake_session import Session
 from tests.live import HOST_BASE, OUT, Live
+from tests.test_keyframes import check
 
 SCHEDULES = ("asap", "late", "seed:1", "seed:2")
 SIZE = 64
@@ -84,13 +87,25 @@ NAMES = (
 steps = st.tuples(st.integers(0, 1), st.sampled_from(NAMES), st.integers(0, 1), st.integers(0, 9))
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.lists(steps, max_size=60), st.sampled_from(SCHEDULES))
-def test_each_replays_alone(program: list[Step], schedule: str) -> None:
+def run(program: list[Step], schedule: str) -> tuple[Half, Half]:
     session = Session(slots=3)
     halves = Half(session, schedule), Half(session, schedule)
     halves[1].open(*halves[0].share())
     for which, what, stream, number in program:
         halves[which].step(what, stream, number)
-    for half in halves:
+    return halves
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(steps, max_size=60), st.sampled_from(SCHEDULES))
+def test_each_replays_alone(program: list[Step], schedule: str) -> None:
+    for half in run(program, schedule):
         assert half.live.replay().compared.differences == []
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(steps, max_size=60), st.sampled_from(SCHEDULES), st.integers(1, 9))
+def test_any_call_of_each_is_reached_from_a_keyframe(program: list[Step], schedule: str, every: int) -> None:
+    for half in run(program, schedule):
+        with TemporaryDirectory() as folder:
+            check(half.live, Path(folder, "a.cann"), every, max(half.live.calls // 4, 1))

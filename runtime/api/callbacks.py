@@ -40,6 +40,17 @@ CALLBACKS: Final = (
         fn=FunctionPointer(),
         args=UserData(),
     ),
+    call("aclrtSubscribeHostFunc")(
+        hostFuncThreadId=ThreadId(),
+        exeStream=Handle("stream"),
+    ),
+    call("aclrtUnSubscribeHostFunc")(
+        hostFuncThreadId=ThreadId(),
+        exeStream=Handle("stream"),
+    ),
+    call("aclrtProcessHostFunc", BLOCKS)(
+        timeout=Scalar("int32_t"),
+    ),
     # What they register is run on the thread whose call it is.
     *(
         call(name)(

@@ -22,6 +22,7 @@ INOUT: Final = "inout"
 HANDLES: Final = {
     "context": "aclrtContext",
     "stream": "aclrtStream",
+    "stream configuration": "aclrtStreamConfigHandle *",
     "event": "aclrtEvent",
     "notify": "aclrtNotify",
     "counting notify": "aclrtCntNotify",

@@ -77,6 +77,9 @@ SMALL_OBJECTS: Final[tuple[Annotation, ...]] = (
     call("aclrtRandomNumAsync", BLOCKS, CONTEXT)(
         taskInfo=Address("host", "104", "read"), stream=_STREAM, reserve=Address("any")
     ),
+    call("aclrtTaskUpdateAsync", BLOCKS, CONTEXT)(
+        taskStream=_STREAM, taskId=Scalar("uint32_t"), info=Buffer("48"), execStream=_STREAM
+    ),
     call("aclrtProfTrace", BLOCKS, CONTEXT)(userdata=Buffer("length"), length=Scalar("int32_t"), stream=_STREAM),
     # The task that the thread submitted last.
     call("aclrtGetThreadLastTaskId")(taskId=OutScalar("uint32_t")),

@@ -15,6 +15,20 @@ STREAMS: Final[tuple[Annotation, ...]] = (
         priority=Scalar("uint32_t"),
         flag=Scalar("uint32_t"),
     ),
+    call("aclrtCreateStreamV2", BLOCKS, CONTEXT)(
+        stream=CreatedHandle("stream"),
+        handle=Handle("stream configuration"),
+    ),
+    call("aclrtCreateStreamConfigHandle")(),
+    call("aclrtSetStreamConfigOpt")(
+        handle=Handle("stream configuration"),
+        attr=Scalar("aclrtStreamConfigAttr"),
+        attrValue=Buffer("valueSize"),
+        valueSize=Scalar("size_t"),
+    ),
+    call("aclrtDestroyStreamConfigHandle")(
+        handle=ReleasedHandle("stream configuration"),
+    ),
     call("aclrtDestroyStream", BLOCKS, CONTEXT)(
         stream=ReleasedHandle("stream"),
     ),

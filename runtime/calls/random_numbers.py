@@ -77,28 +77,50 @@ class Parameter(Kept):
         return machine.memory.load(place, size) if place.kind is DEVICE and place.holds(size) else None
 
 
-class RandomNumbers(Task):
-    """``result`` and ``counter`` are in device memory; ``parameters``: first, second (None of dropout), seed, count."""
+class Order(Kept):
+    """What numbers a task makes. ``result`` and ``counter`` are in device memory; ``parameters``: first, second (None
+    of dropout), seed, count. ``updates``: the program gave memory that aclrtTaskUpdateAsync works with.
 
-    __slots__ = ("counter", "element", "function", "parameters", "result")
+    The runs of a model instance share that of the task which the instance keeps, so that what changes it is for all.
+    """
 
-    writes = True
-    reported = True
-    what = "random number task"
+    __slots__ = ("counter", "element", "function", "parameters", "result", "updates")
 
     counter: Place
     element: int
     function: int
     parameters: "tuple[Parameter, Parameter | None, Parameter, Parameter]"
     result: Place
+    updates: bool
+
+    def take(self, other: "Order") -> None:
+        """Become like another one."""
+        self.counter = other.counter
+        self.element = other.element
+        self.function = other.function
+        self.parameters = other.parameters
+        self.result = other.result
+
+
+class RandomNumbers(Task):
+    """Makes the numbers of an ``order``."""
+
+    __slots__ = ("order",)
+
+    writes = True
+    reported = True
+    what = "random number task"
+
+    order: Order
 
     def effect(self, machine: "Machine") -> Refused | None:
         memory = machine.memory
-        counter = memory.load(self.counter, COUNTER) if self.counter.holds(COUNTER) else None
+        order = self.order
+        counter = memory.load(order.counter, COUNTER) if order.counter.holds(COUNTER) else None
         if counter is None:
-            return gone(self.what, COUNTER, self.counter)
+            return gone(self.what, COUNTER, order.counter)
         values = []
-        for one, size in zip(self.parameters, (SIZES[self.element], SIZES[self.element], 8, 8), strict=True):
+        for one, size in zip(order.parameters, (SIZES[order.element], SIZES[order.element], 8, 8), strict=True):
             value = b"" if one is None else one.value(machine, size)
             if value is None:
                 assert one is not None
@@ -106,11 +128,11 @@ class RandomNumbers(Task):
             values.append(value)
         first, second, seed, number = values
         count = min(int.from_bytes(number, "little"), MOST)
-        size = size_of(self.function, self.element, count)
-        if not self.result.holds(size):
-            return gone(self.what, size, self.result)
-        request = Request(self.function, self.element, count, int.from_bytes(seed, "little"), counter, first, second)
-        memory.store(self.result, generate(request))
+        size = size_of(order.function, order.element, count)
+        if not order.result.holds(size):
+            return gone(self.what, size, order.result)
+        request = Request(order.function, order.element, count, int.from_bytes(seed, "little"), counter, first, second)
+        memory.store(order.result, generate(request))
         return None
 
 
@@ -122,6 +144,23 @@ def random_num_async(machine: "Machine", thread: Thread, address: int, stream_ha
     information = machine.memory.load(machine.memory.place(address), INFORMATION)
     if information is None:
         raise driver_fault("the {} bytes at taskInfo ({:#x}) are not readable", INFORMATION, address)
+    _check_element(information)
+    machine.hold()
+    named = named_stream(machine, stream_handle)
+    if reserved:
+        raise out_of_range("the argument reserve is not null; pass null")
+    stream = submission_stream(machine, machine.context_of(thread), stream_handle, named)
+    order, cost = order_of(machine, information)
+    task = RandomNumbers()
+    task.order = order
+    task.cost = cost
+    task.stream = stream
+    machine.schedule.submit(task)
+    return 0
+
+
+def _check_element(information: bytes) -> None:
+    """Raises 100000."""
     element = unpack_from("<i", information, _TYPE)[0]
     if element not in SIZES:
         raise invalid(
@@ -129,23 +168,17 @@ def random_num_async(machine: "Machine", thread: Thread, address: int, stream_ha
             "ACL_FLOAT16 and ACL_BF16",
             element,
         )
-    machine.hold()
-    named = named_stream(machine, stream_handle)
-    if reserved:
-        raise out_of_range("the argument reserve is not null; pass null")
-    stream = submission_stream(machine, machine.context_of(thread), stream_handle, named)
-    task = _task(machine, information, element)
-    task.stream = stream
-    machine.schedule.submit(task)
-    return 0
 
 
-def _task(machine: "Machine", information: bytes, element: int) -> RandomNumbers:
-    """The task, checked in the order of the reference implementation.
+def order_of(machine: "Machine", information: bytes) -> tuple[Order, int]:
+    """What an aclrtRandomNumTaskInfo asks for, checked in the order of the reference implementation, and what that
+    costs in ns.
 
     Raises:
-        Refused: 107000, or 507899 for memory that is not allocated.
+        Refused: 100000, 107000, or 507899 for memory that is not allocated.
     """
+    _check_element(information)
+    element = unpack_from("<i", information, _TYPE)[0]
     function = unpack_from("<i", information, _FUNCTION)[0]
     if not DROPOUT <= function <= TRUNCATED_NORMAL:
         raise out_of_range(
@@ -162,16 +195,15 @@ def _task(machine: "Machine", information: bytes, element: int) -> RandomNumbers
     size = SIZES[element]
     first = Parameter(information, _FIRST, "the first parameter", size)
     second = None if function == DROPOUT else Parameter(information, _SECOND, "the second parameter", size)
-    task = RandomNumbers()
-    task.function = function
-    task.element = element
-    task.parameters = (first, second, seed, count)
-    task.result = _device_place(machine, "randomResultAddr", result_address)
-    task.counter = _device_place(machine, "randomCounterAddr", counter_address)
+    order = Order()
+    order.function = function
+    order.element = element
+    order.parameters = (first, second, seed, count)
+    order.result = _device_place(machine, "randomResultAddr", result_address)
+    order.counter = _device_place(machine, "randomCounterAddr", counter_address)
     known = 0 if count.indirect else min(int.from_bytes(count.content, "little"), MOST)
-    task.cost = copy_cost(machine, True, size_of(function, element, known))
-    _keep_parameters(machine, information, first, second)
-    return task
+    order.updates = _keep_parameters(machine, information, first, second)
+    return order, copy_cost(machine, True, size_of(function, element, known))
 
 
 def _device_place(machine: "Machine", argument: str, address: int) -> Place:
@@ -181,12 +213,13 @@ def _device_place(machine: "Machine", argument: str, address: int) -> Place:
     return place
 
 
-def _keep_parameters(machine: "Machine", information: bytes, first: Parameter, second: Parameter | None) -> None:
-    """Where the program gives memory for the parameters they are put there, at once."""
-    (address,) = unpack_from("<Q", information, _PARAMETER_ADDRESS)
+def _keep_parameters(machine: "Machine", information: bytes, first: Parameter, second: Parameter | None) -> bool:
+    """Where the program gives memory for the parameters they are put there, at once. Whether it does."""
+    address: int = unpack_from("<Q", information, _PARAMETER_ADDRESS)[0]
     if address:
         place = machine.memory.place(address)
         if place.kind is not DEVICE or not place.holds(PARAMETERS):
             raise not_allocated("randomParaAddr", place, PARAMETERS)
         contents = [b"" if one is None else one.content for one in (first, second)]
         machine.memory.store(place, b"".join(content.ljust(8, b"\0") for content in contents))
+    return address != 0

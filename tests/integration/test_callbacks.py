@@ -84,3 +84,10 @@ def test_a_function_that_was_running_when_the_process_ended_is_named(
         assert any("had not returned" in line and "W1 runs function#1(null)" in line for line in shown.splitlines()), (
             shown
         )
+
+
+def test_threads_for_functions_of_loaded_models(build: Build, run: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "t.cann"
+    done = run(build("host_threads.c"), env={"CANNERY_TRACE": str(trace), "CANNERY_PRODUCT": "IPV350"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    check_replay(trace)

@@ -38,6 +38,16 @@ def test_a_spinning_host_goes_on_under_the_virtual_clock(build: Build, run: Run,
     assert replays(trace)
 
 
+def test_the_virtual_clock_does_not_jump_while_a_program_calls_now_and_then(
+    build: Build, run: Run, tmp_path: Path
+) -> None:
+    """Its pauses are far below what a program gets, together they are twice that."""
+    trace = tmp_path / "t.cann"
+    variables = {"CANNERY_TRACE": str(trace), "CANNERY_CLOCK": "virtual", "CANNERY_SCHEDULE": "late"}
+    assert run(build("pauses.c"), env=variables).returncode == 0
+    assert replays(trace) == []
+
+
 @pytest.mark.parametrize("schedule", ["asap", "late", "seed:7"])
 def test_a_waiting_thread_is_released_though_nobody_calls(
     build: Build, run: Run, tmp_path: Path, schedule: str

@@ -45,6 +45,32 @@ def test_two_processes_share(kind: str, build: Build, cannery: Run, runtime: dic
     assert list(Path(runtime[commons.VARIABLE]).iterdir()) == []
 
 
+@pytest.mark.parametrize("kind", ["notify", "event", "memory", "physical"])
+def test_the_states_of_processes_that_share(
+    kind: str, build: Build, cannery: Run, runtime: dict[str, str], tmp_path: Path
+) -> None:
+    trace, part = tmp_path / "trace.cann", tmp_path / "part.cann"
+    done = cannery("run", "-o", trace, "--", build("shares.c"), kind, env=runtime)
+    assert done.returncode == 0, done.stderr
+    with Bundle.open(trace) as bundle:
+        calls = [stream.counts().calls for stream in bundle.processes]
+
+    def states() -> list[str]:
+        places = [(process, call) for process in (1, 2) for call in range(0, calls[process - 1], 4)]
+        shown = [cannery("show", trace, "--process", str(which), "--at", str(call)) for which, call in places]
+        assert all(each.stderr == "" for each in shown)
+        return [each.stdout for each in shown]
+
+    before = states()
+    assert cannery("index", trace, "--every", "1").returncode == 0
+    assert states() == before
+    for process in (1, 2):
+        middle = f"{calls[process - 1] // 2}:"
+        cut = cannery("trim", trace, "--process", str(process), "--calls", middle, "-o", part, "--force")
+        assert cut.returncode == 0, cut.stderr
+        replays(cannery, part)
+
+
 @pytest.mark.parametrize("kind", ["notify", "memory"])
 def test_the_reference_encoder_records_the_same_kinds(
     kind: str, build: Build, cannery: Run, runtime: dict[str, str], tmp_path: Path

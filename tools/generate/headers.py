@@ -81,6 +81,21 @@ DEFAULTS: Final = """\
 #endif
 """
 
+MORE_MACROS: Final = {
+    BASE: """\
+/* Logs a message with the place where the macro stands. */
+#define ACL_APP_LOG(level, ...) aclAppLog(level, __func__, __FILE__, __LINE__, __VA_ARGS__)
+""",
+    "acl_rt.h": """\
+/* When a stream of a model instance starts (aclmdlRIBindStream). Only the documents have these two, no header. */
+#ifndef ACL_MODEL_STREAM_FLAG_HEAD
+#define ACL_MODEL_STREAM_FLAG_HEAD 0x00000000U /* with the instance */
+#define ACL_MODEL_STREAM_FLAG_DEFAULT 0x7FFFFFFFU /* when a task activates it */
+#endif
+""",
+}
+"""By header, macros that are no plain values, or that the facts of the ABI lack."""
+
 EXTERN_C: Final = """\
 #ifdef __cplusplus
 extern "C" {
@@ -204,6 +219,7 @@ def text(name: str, header: Header) -> str:
         ATTRIBUTES if name == BASE else "",
         DEFAULTS if forms else "",
         macros(name),
+        MORE_MACROS.get(name, ""),
         EXTERN_C if functions else "",
         *declarations(name),
         *prototypes(functions),
