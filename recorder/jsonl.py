@@ -40,6 +40,8 @@ _TYPES: Final = {name: kind for kind, name in _NAMES.items()}
 _VALUES: Final = ("ret", "ins", "outs", "args", "value")
 _NUMBERS: Final = ("region", "thread", "worker", "parts", "place", "offset", "topic")
 _PLAIN: Final = (bool, str, int, type(None))
+#: Made once: json.dumps with options of its own makes one for each line.
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class JsonError(TraceError):
@@ -49,7 +51,12 @@ class JsonError(TraceError):
 def dump_lines(records: Iterable[Record]) -> Iterator[str]:
     """One line of JSON per record, without the line feed."""
     for record in records:
-        yield json.dumps(to_json(record), ensure_ascii=False, separators=(",", ":"))
+        yield line_of(to_json(record))
+
+
+def line_of(value: Any) -> str:
+    """What :mod:`json` can write, in one line."""
+    return _ENCODER.encode(value)
 
 
 def load_lines(lines: Iterable[str]) -> Iterator[Record]:

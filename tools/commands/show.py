@@ -1,6 +1,5 @@
 """``cannery show``: print a trace, one record per line."""
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -86,6 +85,9 @@ def command(context: click.Context, /, trace: str, process: int | None, bare: bo
         return
     if memory or dtype or shape:
         raise click.UsageError("--memory, --dtype and --shape belong to --at N")
+    from cannery.shim.compiled import prefer_compiled
+
+    prefer_compiled()
     with traces.opened(trace) as bundle:
         wanted = _filter(bundle, **choice)
         streams = traces.processes(bundle, process)
@@ -199,15 +201,19 @@ def _marker() -> Callable[[str], str]:
 
 def _json_lines(bundle: "Bundle", stream: "ProcessStream", wanted: Filter) -> Iterator[str]:
     """Records as ``recorder.jsonl`` writes them, with the process, and with values under their parameter's name."""
-    from cannery.recorder.jsonl import to_json
+    from cannery.recorder.jsonl import line_of, to_json
     from cannery.recorder.records import Call, Enter, Exit
 
+    names = {
+        form.name: (tuple(param.name for param in form.params), tuple(param.name for param in form.outputs))
+        for form in bundle.schema.functions
+    }
     for record in _chosen(stream, wanted):
         found: dict[str, Any] = {"process": stream.ordinal, **to_json(record)}
         if isinstance(record, Call | Enter | Exit):
-            form = bundle.schema[found["function"]]
-            for key, name, params in (("ins", "in", form.params), ("outs", "out", form.outputs)):
-                if key in found:
-                    values = found.pop(key)
-                    found[name] = {param.name: value for param, value in zip(params, values, strict=False)}
-        yield json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+            ins, outs = names[record.function]
+            if "ins" in found:
+                found["in"] = dict(zip(ins, found.pop("ins"), strict=False))
+            if "outs" in found:
+                found["out"] = dict(zip(outs, found.pop("outs"), strict=False))
+        yield line_of(found)

@@ -24,6 +24,7 @@ COMPARISON = (
 #: What else is run for each record of a trace.
 READERS = (
     "recorder/codec.py",
+    "recorder/jsonl.py",
     "recorder/pack.py",
     "recorder/stream.py",
     *(f"replayer/comparison/{name}.py" for name in COMPARISON),
