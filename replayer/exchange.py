@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from cannery.recorder import format
 from cannery.recorder.codec import name_value
-from cannery.runtime.exchange import DONE
+from cannery.runtime.exchange import DONE, MEMORY
 from cannery.runtime.ports import DeviceStore
 
 if TYPE_CHECKING:
     from cannery.replayer.port import ReplayPort
+    from cannery.replayer.together import Seat
 
 
 class ReplayExchange:
     """See runtime/exchange.py. ``make`` gives the bytes of memory of another process. ``held``: by device and budget,
-    what other processes had of it last."""
+    what other processes had of it last. ``seat``: where the process is replayed side by side with others."""
 
     def __init__(self, port: "ReplayPort", make: Callable[[int], DeviceStore]) -> None:
         self._port = port
         self.make = make
         self.held: dict[tuple[int, int], int] = {}
+        self.seat: Seat | None = None
         self._invented = 1 << 40  # entries that a what-if run asks for and the trace does not have
 
     def _answer(self, topic: int) -> tuple[int, ...] | None:
@@ -54,6 +56,8 @@ class ReplayExchange:
 
     def share(self, kind: int, device: int, offset: int, size: int, listed: bool) -> tuple[int, Any]:
         found = self._answer(format.SHARE)
+        if found and self.seat is not None and kind >= MEMORY:
+            self.seat.share(found[0], device, offset)
         if found:
             return found[0], name_value(found[1])
         self._invented += 1
@@ -105,14 +109,24 @@ class ReplayExchange:
 
     def store(self, entry: int, size: int) -> DeviceStore | None:
         found = self._answer(format.STORE)
-        return self.make(size) if found is None or found[0] else None
+        if found is not None and not found[0]:
+            return None
+        shared = None if self.seat is None else self.seat.store(entry, size)
+        return shared or self.make(size)
 
     def snapshot(self, view: memoryview) -> memoryview:
-        self._port.shared(view)
-        return view
+        if self.seat is None:
+            self._port.shared(view)
+            return view
+        unknown = self._port.unknown_bytes
+        recorded = memoryview(bytearray(len(view)))
+        self._port.shared(recorded)
+        self.seat.read(view, recorded, self._port.unknown_bytes == unknown)
+        return recorded
 
     def touch(self, entry: int) -> None:
-        pass
+        if self.seat is not None:
+            self.seat.touch(entry)
 
     def untouched(self, entry: int) -> None:
         pass

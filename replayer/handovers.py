@@ -24,11 +24,12 @@ class Change(NamedTuple):
 
 
 class HandOvers:
-    """``passed`` counts flags that one process set and another took, ``problem`` is the first thing that does not
-    fit."""
+    """``passed`` counts flags that one process set and another took, ``reads`` how often memory was read that others
+    may write, ``problem`` is the first thing that does not fit."""
 
     def __init__(self) -> None:
         self.passed = 0
+        self.reads = 0
         self.problem: str | None = None
         self._changes: dict[int, dict[int, Change]] = {}  # by entry and count
         self._shared: set[int] = set()
@@ -43,6 +44,8 @@ class HandOvers:
                         self._note(process, effect.topic, *effect.values)
                     elif effect.topic == format.SHARE and effect.values:
                         self._share(effect.values[0])
+                    elif effect.kind == "shared":
+                        self.reads += 1
             yield record
 
     def _share(self, entry: int) -> None:

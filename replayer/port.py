@@ -144,7 +144,8 @@ class ReplayPort:
     ``base`` and ``span`` are the device address range of the recording. ``content`` finds stored bytes by digest and
     ``region`` the raw address of a host region. ``exact`` is False in a what-if replay: then a request without a
     recorded effect gets a plausible answer. With ``models``, what kernels wrote is computed again and compared.
-    ``memory``: bytes of device memory that may be used, by default what the system has available.
+    ``memory``: bytes of device memory that may be used, by default what the system has available; or a budget that
+    several replays have together.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class ReplayPort:
         content: Callable[[Payload], bytes | None],
         region: Callable[[int], int],
         exact: bool = True,
-        memory: int | None = None,
+        memory: "int | Budget | None" = None,
         models: "Models | None" = None,
     ) -> None:
         self.base = base
@@ -162,6 +163,7 @@ class ReplayPort:
         self.differences: list[EffectDifference] = []
         self.unknown_bytes = 0  # read by the machine, but not kept in the trace: zeros stand for them
         self.unverified = 0  # writes whose bytes follow from unknown ones, or whose hash was not kept
+        self.stores: dict[int, ReplayStore] = {}  # the bytes of devices
         self.rerun = 0  # launches whose model was run again
         self.not_rerun: dict[str, int] = {}  # by name: those for which no model was given
         self._models = models
@@ -170,7 +172,7 @@ class ReplayPort:
         self._content = content
         self._region = region
         self._exact = exact
-        self._budget = Budget(available() if memory is None else memory)
+        self._budget = memory if isinstance(memory, Budget) else Budget(available() if memory is None else memory)
         self.exchange = ReplayExchange(self, self._new_store)
         self._spare = 0x6000_0000_0000  # pinned memory that a what-if run asks for and the trace does not have
 
@@ -201,7 +203,8 @@ class ReplayPort:
         return self.base
 
     def device_store(self, device: int, span: int) -> ReplayStore:
-        return self._new_store(span)
+        store = self.stores[device] = self._new_store(span)
+        return store
 
     def _new_store(self, span: int) -> ReplayStore:
         return ReplayStore(span, self._budget)

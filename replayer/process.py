@@ -11,7 +11,7 @@ from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Record
 from cannery.replayer.handovers import HandOvers
 from cannery.replayer.keyframe import KeyframeError, restore
-from cannery.replayer.port import OutOfMemory
+from cannery.replayer.port import Budget, OutOfMemory
 from cannery.replayer.replay import Incomplete, Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
@@ -78,7 +78,7 @@ def new_replay(
     changes: dict[str, Any] | None = None,
     keep_going: bool = False,
     models: "Models | None" = None,
-    memory: int | None = None,
+    memory: "int | Budget | None" = None,
 ) -> Replay:
     """A replay at the beginning of a process's stream; see :func:`replay_process`.
 

@@ -34,7 +34,7 @@ from cannery.recorder.stream import SKIPPED_TOPIC
 from cannery.replayer.compare import FUNCTION, Comparison, Incomplete, Stop
 from cannery.replayer.identity import IdentityWire
 from cannery.replayer.opened import OpenCall, OpenCalls, Outcome
-from cannery.replayer.port import ReplayPort
+from cannery.replayer.port import Budget, ReplayPort
 from cannery.replayer.report import RETURNS
 from cannery.replayer.unfinished import Unfinished
 from cannery.runtime import invoke
@@ -80,7 +80,7 @@ class Replay:
         first_ordinal: int = 0,
         what_if: bool = False,
         keep_going: bool = False,
-        memory: int | None = None,
+        memory: "int | Budget | None" = None,
         redacted: bool = False,
         models: "Models | None" = None,
     ) -> None:

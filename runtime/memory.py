@@ -320,7 +320,7 @@ class Memory(Kept):
             if source.kind is DEVICE:
                 self._copy_inside(destination, source, size)
                 done = True
-            elif not destination.mapped:
+            elif not (destination.mapped or self.sharing.any):
                 done = self.port.read(source.address, self.view(destination, size))
             else:
                 done = self._copy_in(destination, source.address, size)
@@ -336,8 +336,14 @@ class Memory(Kept):
         return self.port.move(destination.address, source.address, size)
 
     def _copy_in(self, destination: Place, address: int, size: int) -> bool:
-        for piece in self.pieces(destination, size):
-            if not self.port.read(address, piece):
+        for piece, shared in zip(self.pieces(destination, size), self._shared(destination, size), strict=True):
+            if shared is None:
+                done = self.port.read(address, piece)
+            else:  # others may write it, while the port reads again what it has put there
+                content = memoryview(bytearray(len(piece)))
+                done = self.port.read(address, content)
+                piece[:] = content
+            if not done:
                 return False
             address += len(piece)
         return True

@@ -213,3 +213,23 @@ class TestBudgets:
         pair.one.device_memory(total // 2)
         pair.session.die(pair.one.member)
         assert pair.two.ok("aclrtGetMemInfo", 1, OUT, OUT)[0] == free
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_a_copy_puts_there_is_not_read_back_from_where_others_write(
+    pair: Pair, side: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The recorder keeps the bytes that the port read, by their hash: they must not change meanwhile."""
+    places = pair.memory(b"before")
+    process, other = (pair.one, pair.two)[:: 1 - 2 * side]
+    read = process.host.read
+
+    def read_while_another_writes(address: int, into: memoryview) -> bool:
+        done = read(address, into)
+        put(other, places[1 - side], b"others")
+        assert bytes(into) == b"copied"
+        return done
+
+    monkeypatch.setattr(process.host, "read", read_while_another_writes)
+    put(process, places[side], b"copied")
+    assert get(other, places[1 - side], 6) == b"copied"

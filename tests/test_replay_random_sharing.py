@@ -7,6 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cannery.recorder.bundle import Bundle
+from cannery.replayer.together import replay_together
 from cannery.runtime.settings import Settings
 from tests.fake_session import Session
 from tests.live import HOST_BASE, OUT, Live
@@ -92,6 +94,7 @@ def run(program: list[Step], schedule: str) -> tuple[Half, Half]:
     halves = Half(session, schedule), Half(session, schedule)
     halves[1].open(*halves[0].share())
     for which, what, stream, number in program:
+        halves[which].live.now = max(half.live.now for half in halves)  # they have one clock
         halves[which].step(what, stream, number)
     return halves
 
@@ -109,3 +112,14 @@ def test_any_call_of_each_is_reached_from_a_keyframe(program: list[Step], schedu
     for half in run(program, schedule):
         with TemporaryDirectory() as folder:
             check(half.live, Path(folder, "a.cann"), every, max(half.live.calls // 4, 1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(steps, max_size=60), st.sampled_from(SCHEDULES))
+def test_both_replay_side_by_side(program: list[Step], schedule: str) -> None:
+    with TemporaryDirectory() as folder:
+        for half in run(program, schedule):
+            path = half.live.save(Path(folder, "a.cann"))
+        with Bundle.open(path) as bundle:
+            found = replay_together(bundle)
+    assert found is not None and found.problem is None

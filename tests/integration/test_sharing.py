@@ -35,14 +35,28 @@ def replays(cannery: Run, trace: Path) -> None:
     assert replay.returncode == 0, replay.stdout
 
 
-@pytest.mark.parametrize("kind", ["notify", "event", "slots", "memory", "physical"])
+@pytest.mark.parametrize("kind", ["notify", "event", "slots", "memory", "physical", "turns"])
 def test_two_processes_share(kind: str, build: Build, cannery: Run, runtime: dict[str, str], tmp_path: Path) -> None:
     trace = tmp_path / "trace.cann"
     done = cannery("run", "-o", trace, "--", build("shares.c"), kind, env=runtime)
     assert done.returncode == 0, done.stderr
     assert processes(trace) == 2
-    replays(cannery, trace)
+    shown = cannery("replay", trace)
+    assert shown.returncode == 0, shown.stdout
+    reads = {"memory": 2, "physical": 2, "turns": 600}.get(kind)
+    if reads is not None:
+        assert f"{trace}: {reads} reads of memory that processes share, as it was written" in shown.stdout
+        assert "not compared" not in shown.stdout
     assert list(Path(runtime[commons.VARIABLE]).iterdir()) == []
+
+
+def test_what_two_processes_write_at_the_same_time_is_kept_as_it_was_read(
+    build: Build, cannery: Run, runtime: dict[str, str], tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.cann"
+    done = cannery("run", "-o", trace, "--", build("shares.c"), "race", env=runtime)
+    assert done.returncode == 0, done.stderr
+    replays(cannery, trace)
 
 
 @pytest.mark.parametrize("kind", ["notify", "event", "memory", "physical"])

@@ -9,8 +9,10 @@ from cannery.tools import options, terminal, traces
 from cannery.tools.errors import DIVERGED, FAILED, OK
 
 if TYPE_CHECKING:
+    from cannery.recorder.bundle import Bundle
     from cannery.replayer.handovers import HandOvers
     from cannery.replayer.report import Result
+    from cannery.replayer.together import Together
 
 
 @click.command(name="replay")
@@ -69,14 +71,20 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
         status = max(_status(result) for result in results)
         if traces.report(bundle, trace):
             status = status or FAILED
+        shared = None
         if together is not None and status == OK:
             together.check()
-            status = OK if together.problem is None else DIVERGED
+            if together.problem is None and together.reads:
+                shared = _side_by_side(bundle, trace)
+            problem = together.problem or (None if shared is None else shared.problem)
+            status = OK if problem is None else DIVERGED
         if as_json:
             found: dict[str, Any] = {"trace": trace, "status": status}
             found["processes"] = [result.to_json() for result in results]
             if together is not None:
                 found |= {"hand_overs": together.passed, "order": together.problem}
+            if shared is not None:
+                found["shared_memory"] = shared._asdict()
             traces.print_json(found)
         else:
             for result in results:
@@ -86,6 +94,8 @@ def command(context: click.Context, /, trace: str, as_json: bool, process: int |
                     click.echo(f"{name}: recording ended before the program did: {ended_early[result.process]}")
             if together is not None and (together.passed or together.problem):
                 _print_together(together, trace)
+            if shared is not None:
+                _print_shared(shared, trace)
     context.exit(status)
 
 
@@ -94,6 +104,34 @@ def _print_together(together: "HandOvers", trace: str) -> None:
         click.echo(f"{trace}: the processes do not fit together: {together.problem}")
     else:
         click.echo(f"{trace}: {traces.count(together.passed, 'hand-over')} between processes, in order")
+
+
+def _side_by_side(bundle: "Bundle", trace: str) -> "Together | None":
+    """Replay the processes together, each of which replays alone; None, after a line of why, where that cannot be."""
+    from cannery.replayer.port import OutOfMemory
+    from cannery.replayer.replay import ReplayError
+    from cannery.replayer.together import replay_together
+
+    try:
+        found = replay_together(bundle)
+        reason = "the processes had clocks of their own (--clock virtual)"
+    except (OutOfMemory, ReplayError) as error:
+        found, reason = None, str(error)
+    if found is None:
+        click.echo(f"{trace}: not compared: what one process wrote with what another read; {reason}", err=True)
+    return found
+
+
+def _print_shared(shared: "Together", trace: str) -> None:
+    if shared.problem is not None:
+        click.echo(f"{trace}: the processes do not fit together: {shared.problem}")
+        return
+    click.echo(f"{trace}: {traces.count(shared.compared, 'read')} of memory that processes share, as it was written")
+    if shared.undecided:
+        click.echo(
+            f"{trace}: {traces.count(shared.undecided, 'read')} of it not compared: another process may have been "
+            "writing, or the bytes are not in the trace"
+        )
 
 
 def _status(result: "Result") -> int:

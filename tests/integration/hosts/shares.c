@@ -1,4 +1,5 @@
-/* Two processes share one thing and check that each sees what the other does: shares notify|event|slots|memory|physical.
+/* Two processes share one thing and check that each sees what the other does: shares
+ * notify|event|slots|memory|physical|turns|race.
  * The second is forked before either makes a runtime call. Exit status 0: everything was as it has to be. */
 #include "host.h"
 
@@ -214,11 +215,77 @@ static void physical(int owner, aclrtStream stream)
     WANT(aclrtFreePhysical(handle), 0);
 }
 
+enum { ROUNDS = 300, BLOCK = 65536 };
+
+/* Memory of the owner that both have, and a notify for each to be told by. */
+static char *common(int owner, aclrtNotify told[2])
+{
+    char memory_key[65], keys[2][65], *address;
+    if (owner) {
+        WANT(aclrtMalloc((void **)&address, BLOCK, ACL_MEM_MALLOC_HUGE_FIRST), 0);
+        WANT(aclrtIpcMemGetExportKey(address, BLOCK, memory_key, sizeof memory_key,
+                                     ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION), 0);
+        for (int i = 0; i < 2; i++) {
+            WANT(aclrtCreateNotify(&told[i], 0), 0);
+            WANT(aclrtNotifyGetExportKey(told[i], keys[i], sizeof keys[i],
+                                         ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION), 0);
+        }
+        give(memory_key, sizeof memory_key);
+        give(keys, sizeof keys);
+    } else {
+        take(memory_key, sizeof memory_key);
+        take(keys, sizeof keys);
+        WANT(aclrtIpcMemImportByKey((void **)&address, memory_key, 0), 0);
+        for (int i = 0; i < 2; i++)
+            WANT(aclrtNotifyImportByKey(&told[i], keys[i], 0), 0);
+    }
+    return address;
+}
+
+/* They take turns: each writes all of the memory once the other, which told it so by a notify, has read it. */
+static void turns(int owner, aclrtStream stream)
+{
+    static unsigned char mine[BLOCK], found[BLOCK];
+    aclrtNotify told[2];
+    char *address = common(owner, told);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (!owner || round > 0)
+            MUST(aclrtWaitAndResetNotify(told[owner], stream, 20));
+        MUST(aclrtMemcpyAsync(found, BLOCK, address, BLOCK, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+        MUST(aclrtSynchronizeStream(stream));
+        WANT(found[BLOCK - 1], owner ? (round == 0 ? 0 : (2 * round) & 0xff) : (2 * round + 1) & 0xff);
+        memset(mine, owner ? 2 * round + 1 : 2 * round + 2, BLOCK);
+        MUST(aclrtMemcpyAsync(address, BLOCK, mine, BLOCK, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+        MUST(aclrtRecordNotify(told[!owner], stream));
+    }
+    MUST(aclrtSynchronizeStream(stream));
+    tell();
+    hear();
+}
+
+/* Both write and read without anything between them. */
+static void race(int owner, aclrtStream stream)
+{
+    static unsigned char mine[BLOCK], found[BLOCK];
+    aclrtNotify told[2];
+    char *address = common(owner, told);
+    (void)stream;
+    tell();
+    hear();
+    for (int round = 0; round < ROUNDS; round++) {
+        memset(mine, 2 * round + owner, BLOCK);
+        MUST(aclrtMemcpy(address, BLOCK, mine, BLOCK, ACL_MEMCPY_HOST_TO_DEVICE));
+        MUST(aclrtMemcpy(found, BLOCK, address, BLOCK, ACL_MEMCPY_DEVICE_TO_HOST));
+    }
+    tell();
+    hear();
+}
+
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*body)(int, aclrtStream); } kinds[] = {
         { "notify", notify }, { "event", event }, { "slots", slots },
-        { "memory", memory }, { "physical", physical },
+        { "memory", memory }, { "physical", physical }, { "turns", turns }, { "race", race },
     };
     int one[2], two[2], status = 0;
     aclrtStream stream;
