@@ -173,24 +173,6 @@ static void retire(struct cannery_thread *thread)
     mine->state = NULL;
 }
 
-/* In the host's Python (`--engine host`) the host's rules hold: it may have a state for this thread already. */
-static void enter_host(struct cannery_thread *thread)
-{
-    services->thread_engine(thread)->state = (void *)(uintptr_t)(1 + PyGILState_Ensure());
-}
-
-static void leave_host(struct cannery_thread *thread)
-{
-    PyGILState_Release((PyGILState_STATE)((uintptr_t)services->thread_engine(thread)->state - 1));
-}
-
-static void retire_host(struct cannery_thread *thread)
-{
-    enter_host(thread);
-    Py_CLEAR(services->thread_engine(thread)->object);
-    leave_host(thread);
-}
-
 /* ---- steps ---- */
 
 static void detach(void)
@@ -203,13 +185,24 @@ static void detach(void)
 
 static void report_failure(PyObject *where) { PyErr_WriteUnraisable(where); }
 
+static int outside; /* whoever has the engine's turn may not enter its Python any more (in_host.c) */
+
 #include "steps.c"
 
 /* ---- fork ---- */
 
-static int holds_nothing(void) { return 0; } /* nobody else knows of this interpreter */
+/* What is there of the parent is not the child's. */
+static void begin_child(struct cannery_thread *thread)
+{
+    detach();
+    Py_CLEAR(services->thread_engine(thread)->object);
+    PyObject *done = PyObject_CallNoArgs(process.forked);
+    if (done == NULL)
+        report_failure(process.forked);
+    Py_XDECREF(done);
+}
 
-static int holds_host(void) { return PyGILState_Check(); }
+static int holds_nothing(void) { return 0; } /* nobody else knows of this interpreter */
 
 static void before_fork(struct cannery_thread *thread)
 {
@@ -221,33 +214,14 @@ static void after_fork(struct cannery_thread *thread, int child)
 {
     if (child) {
         PyOS_AfterFork_Child();
-        detach();
-        Py_CLEAR(services->thread_engine(thread)->object);
-        PyObject *done = PyObject_CallNoArgs(process.forked);
-        if (done == NULL)
-            report_failure(process.forked);
-        Py_XDECREF(done);
+        begin_child(thread);
     } else {
         PyOS_AfterFork_Parent();
     }
     leave(thread);
 }
 
-static void before_fork_host(struct cannery_thread *thread) { (void)thread; } /* the host's Python does its own steps */
-
-static void after_fork_host(struct cannery_thread *thread, int child)
-{
-    if (!child)
-        return;
-    enter_host(thread);
-    detach();
-    Py_CLEAR(services->thread_engine(thread)->object);
-    PyObject *done = PyObject_CallNoArgs(process.forked);
-    if (done == NULL)
-        report_failure(process.forked);
-    Py_XDECREF(done);
-    leave_host(thread);
-}
+#include "in_host.c"
 
 /* ---- start ---- */
 
@@ -350,7 +324,7 @@ static int add_site(const char *folder)
 static int start_session(void)
 {
     PyObject *module = PyImport_ImportModule("cannery.shim.session");
-    PyObject *parts = module == NULL ? NULL : PyObject_CallMethod(module, "start", NULL);
+    PyObject *parts = module == NULL ? NULL : PyObject_CallMethod(module, "start", "O", shared ? Py_True : Py_False);
     Py_XDECREF(module);
     if (parts == NULL)
         return -1;

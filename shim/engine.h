@@ -105,6 +105,8 @@ int cannery_exchange_outstanding(uint32_t index, const uint64_t *slots, uint64_t
 void cannery_exchange_abandon_records(uint32_t index, uint64_t *slots, uint32_t member);
 void cannery_listen(uint32_t *bell); /* have the session look whenever that futex word changes */
 
+void cannery_close(void); /* `--engine host`: the host's Python ends, and other threads are to stay out of it */
+
 void cannery_arm(int64_t due, uint32_t quiet);
 void cannery_hasten(int64_t due); /* likewise, and without giving the program time to call first */
 /* Release a waiting thread. Bit i of `written`: outs[i] is an output, as bits, or what cannery_chunk gave. */

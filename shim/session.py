@@ -5,6 +5,7 @@ call; a forked child begins a new one. Imported in every process that makes a ca
 small.
 """
 
+import atexit
 import gc
 import time
 from collections.abc import Callable, Iterator
@@ -364,12 +365,14 @@ class Process:
             self.session = None
 
 
-def start() -> tuple[Any, ...]:
-    """Called once by the engine: what it calls from then on."""
+def start(shared: bool) -> tuple[Any, ...]:
+    """Called once by the engine: what it calls from then on. ``shared``: this Python is the program's own."""
     process = Process()
-    # reference counts free what a step leaves behind; a collector would look at every live event again and again
-    gc.disable()
-    gc.freeze()
+    if shared:
+        atexit.register(lib.cannery_close)
+    else:  # reference counts free what a step leaves behind; a collector would look at every live event again and again
+        gc.disable()
+        gc.freeze()
     return (
         process.new_thread,
         process.attach,

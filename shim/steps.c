@@ -368,9 +368,24 @@ static int serve_return(struct cannery_request *request)
     return status;
 }
 
+static void refuse(struct cannery_request *request)
+{
+    request->waits = 0;
+    request->answer = (struct cannery_answer){ 0 };
+    request->invoke.signature = CANNERY_NO_FUNCTION;
+    if ((request->kind == CANNERY_CALL || request->kind == CANNERY_RETURNED) && services->functions[request->function].kind == CANNERY_RET_ERROR)
+        request->answer.result = ENGINE_ERROR;
+    if (request->kind == CANNERY_EXPIRE)
+        end_wait_in_failure(request->thread);
+}
+
 static void serve(struct cannery_request *request)
 {
     int status = 0;
+    if (outside) {
+        refuse(request);
+        return;
+    }
     caller = request->thread;
     switch ((enum cannery_request_kind)request->kind) {
     case CANNERY_CALL: status = serve_call(request); break;
@@ -389,11 +404,5 @@ static void serve(struct cannery_request *request)
     else
         report_failure(session.handlers != NULL && request->kind == CANNERY_CALL
                        ? PyList_GET_ITEM(session.handlers, request->function) : NULL);
-    request->waits = 0;
-    request->answer = (struct cannery_answer){ 0 };
-    request->invoke.signature = CANNERY_NO_FUNCTION;
-    if ((request->kind == CANNERY_CALL || request->kind == CANNERY_RETURNED) && services->functions[request->function].kind == CANNERY_RET_ERROR)
-        request->answer.result = ENGINE_ERROR;
-    if (request->kind == CANNERY_EXPIRE)
-        end_wait_in_failure(request->thread);
+    refuse(request);
 }
