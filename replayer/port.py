@@ -221,7 +221,13 @@ class ReplayPort:
         return effect.ok
 
     def write(self, address: int, data: memoryview) -> bool:
-        effect = self._take("write", len(data))
+        return self._written("write", data)
+
+    def write_file(self, path: bytes, content: bytes) -> bool:
+        return self._written("file", memoryview(content))
+
+    def _written(self, kind: str, data: memoryview) -> bool:
+        effect = self._take(kind, len(data))
         if effect is None:
             return True
         payload = effect.payload
@@ -238,7 +244,7 @@ class ReplayPort:
             if self.unknown_bytes:
                 self.unverified += 1
             else:
-                self._differ(self._next - 1, describe(effect), f"write of {_content(data)}")
+                self._differ(self._next - 1, describe(effect), f"{kind} of {_content(data)}")
         return True
 
     def move(self, destination: int, source: int, size: int) -> bool:

@@ -81,7 +81,7 @@ class Graph(kept.Kept):
     run. ``streams`` belong to it, newest first; ``heads`` of them begin with a run. ``runs`` are those not over.
     ``callbacks``: functions to run when it is destroyed, with their arguments. ``kept``: the tasks that have handles;
     ``changed``: what runs instead of a task, None if it is left out; ``updating``: that became different, and
-    aclmdlRIUpdate was not called since.
+    aclmdlRIUpdate was not called since. ``extended``: what aclrtCacheLastTaskExtendInfo said of tasks.
 
     Of a capture that is open: ``mode`` and the ordinal of its ``thread``; its ``lanes``, that where it began first;
     ``events`` with a record in it; ``external``, which way events cross its border; ``grouping``, the lane with an open
@@ -89,9 +89,9 @@ class Graph(kept.Kept):
     """
 
     __slots__ = (
-        "broken", "built", "by_hand", "callbacks", "changed", "context", "end", "events", "external", "grouping",
-        "groups", "handle", "heads", "interrupted", "kept", "lanes", "mode", "name", "number", "runs", "streams",
-        "tasks", "thread", "updating",
+        "broken", "built", "by_hand", "callbacks", "changed", "context", "end", "events", "extended", "external",
+        "grouping", "groups", "handle", "heads", "interrupted", "kept", "lanes", "mode", "name", "number", "runs",
+        "streams", "tasks", "thread", "updating",
     )  # fmt: skip
 
     def __init__(self, machine: "Machine", context: Context, by_hand: bool) -> None:
@@ -112,6 +112,7 @@ class Graph(kept.Kept):
         self.kept: dict[Task, Kept] = {}
         self.changed: dict[Task, Task | None] = {}
         self.updating = False
+        self.extended: dict[Task, bytes] = {}
         self.mode = 0
         self.thread = 0
         self.lanes: list[CaptureLane] = []
@@ -136,8 +137,9 @@ class Graph(kept.Kept):
         return kept
 
     def forget(self, machine: "Machine", tasks: Iterable[Task]) -> None:
-        """The handles of these tasks are no longer valid."""
+        """These tasks belong to it no longer, and their handles are no longer valid."""
         for task in tasks:
+            self.extended.pop(task, None)
             kept = self.kept.pop(task, None)
             if kept is not None:
                 del machine.kept[kept.handle]
@@ -145,6 +147,9 @@ class Graph(kept.Kept):
     def replaced(self, old: Task, new: Task) -> None:
         """``new`` took the place of ``old``, and has its handle; what was set of that one is over."""
         self.changed.pop(old, None)
+        text = self.extended.pop(old, None)
+        if text is not None:
+            self.extended[new] = text
         kept = self.kept.pop(old, None)
         if kept is not None:
             kept.task = new

@@ -86,6 +86,9 @@ class HostPort(Protocol):
     def file(self, path: bytes) -> bytes | None:
         """Content of a file that an argument names, or :class:`Unknown`; None when it cannot be opened."""
 
+    def write_file(self, path: bytes, content: bytes) -> bool:
+        """Make a file that an argument names, or replace its content. False: it cannot be written."""
+
     def data(self, address: int, size: int) -> bytes | None:
         """A copy of host memory, or :class:`Unknown`; None: the range is not readable."""
 

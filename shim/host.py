@@ -178,6 +178,14 @@ class LiveHost:
         self._pass(format.FILE, self._keep(content, given=True))
         return content
 
+    def write_file(self, path: bytes, content: bytes) -> bool:
+        try:
+            with open(path, "wb") as file:
+                file.write(content)
+        except OSError:
+            return self._pass(format.FILE, None)
+        return self._pass(format.FILE, self._keep(content, given=True))
+
     def data(self, address: int, size: int) -> bytes | None:
         if lib.cannery_host_check(address, size, 0) != 0:  # before memory is taken for it
             self._pass(format.READ, None)

@@ -138,6 +138,12 @@ class FakeHost:
     def file(self, path: bytes) -> bytes | None:
         return self.files.get(path)
 
+    def write_file(self, path: bytes, content: bytes) -> bool:
+        if path.startswith(b"/nowhere/"):
+            return False
+        self.files[path] = content
+        return True
+
     def data(self, address: int, size: int) -> bytes | None:
         found = self._find(address, size)
         return None if found is None else bytes(found)

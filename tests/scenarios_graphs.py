@@ -66,6 +66,8 @@ def graph_tasks() -> Live:
     live.ok("aclrtValueWrite", value + 8, 2, 0, stream)
     model = live.call("aclmdlRICaptureEnd", stream, OUT)[1]
     live.ok("aclmdlRIDebugPrint", model)
+    live.ok("aclmdlRIDebugJsonPrint", model, b"/model.json", 0)
+    live.call("aclmdlRIDebugJsonPrint", model, b"/nowhere/model.json", 0)
     inner = live.call("aclmdlRIGetStreams", model, OUT, 4)[1][0]
     count = live.call("aclmdlRIGetTasksByStream", inner, 0, 0)[2]
     tasks = live.call("aclmdlRIGetTasksByStream", inner, OUT, count)[1]

@@ -117,6 +117,14 @@ rows(
     "aclmdlRIUpdate",
     ("null", 107000, R), ("gone model", 107017, R), ("hand model", 207000, R), ("model in capture", 107040, R),
 )  # fmt: skip
+FILE = b"/model.json"
+rows(
+    "aclmdlRIDebugJsonPrint",
+    ("null", None, 0, 100000, False), ("gone model", None, 0, 100000, False), ("gone model", FILE, 0, 107017, R),
+    ("stream", FILE, 1, 107017, R), ("foreign model", b"/nowhere/file", 0, 107004, R),
+    ("model", b"/nowhere/file", 0, 107000, R),
+)  # fmt: skip
+rows("aclmdlRIDebugJsonPrint", ("model", FILE, 0, 107002, R), thread=2)
 rows("aclmdlRIDebugPrint", ("null", 100000, False), ("gone model", 107017, R), ("foreign model", 107004, R))
 rows("aclmdlRIDebugPrint", ("model", 107002, R), thread=2)
 

@@ -189,6 +189,11 @@ GRAPHS: Final = (
     call("aclrtPersistentTaskClean", CONTEXT)(
         stream=Handle("stream"),
     ),
+    call("aclmdlRIDebugJsonPrint", CONTEXT)(
+        modelRI=Handle("model"),
+        path=CString(),
+        flags=Scalar("uint32_t"),
+    ),
     call("aclmdlRIDebugPrint", CONTEXT)(
         modelRI=Handle("model"),
     ),

@@ -1,6 +1,7 @@
 """What a thread can say and ask of the task that it submitted last (reference pages and reference implementation).
 
-Information about tasks of model instances shows in what a profiler writes, and nowhere else: here it is in the trace.
+Information about operators shows in what a profiler writes, and nowhere else: here it is in the trace. The text of
+aclrtCacheLastTaskExtendInfo is in what aclmdlRIDebugJsonPrint writes.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -8,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import ACL_ERROR_RT_INTERNAL_ERROR, Refused, foreign, invalid, null, out_of_range
 from cannery.runtime.graphs import Graph
+from cannery.runtime.lanes import BoundLane
 from cannery.runtime.objects import Thread
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
 
 LONGEST: Final = 0x10000  # bytes of information about an operator
+LONGEST_TEXT: Final = 4096  # bytes
 
 
 @call("aclrtGetThreadLastTaskId")
@@ -50,7 +53,13 @@ def cache_last_task_extend_info(machine: "Machine", thread: Thread, information:
         raise out_of_range("the argument extendInfoPtr is null; pass the address of a text")
     if not size:
         raise out_of_range("the argument infoSize is 0; pass the length of the text in bytes")
-    _instance(machine, thread)
+    graph = _instance(machine, thread)
+    stream = thread.last_stream
+    assert stream is not None, "it has the instance"
+    tasks = stream.lane.tasks if isinstance(stream.lane, BoundLane) else graph.tasks
+    if not 0 < thread.last_task <= len(tasks):
+        raise _without("the thread's last task was cleaned away (aclrtPersistentTaskClean)")
+    graph.extended[tasks[thread.last_task - 1]] = information[:LONGEST_TEXT]
     return 0
 
 

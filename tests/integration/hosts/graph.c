@@ -303,6 +303,18 @@ static int tasks(void)
     return 2;
 }
 
+/* A file with the tasks of an instance, in the folder that the program runs in. */
+static int printed(void)
+{
+    MUST(aclmdlRICaptureBegin(s[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    WANT(copy(device[0], device[1], ACL_MEMCPY_DEVICE_TO_DEVICE, s[0]) == NULL, 0);
+    aclmdlRI model = end(s[0]);
+    WANT(aclmdlRIDebugJsonPrint(model, "nowhere/model.json", ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY), 107000);
+    WANT(aclmdlRIDebugJsonPrint(model, "model.json", ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE), 0);
+    WANT(aclmdlRIDestroy(model), 0);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     int done = -1;
@@ -328,6 +340,8 @@ int main(int argc, char **argv)
         done = labels();
     else if (strcmp(argv[1], "tasks") == 0)
         done = tasks();
+    else if (strcmp(argv[1], "printed") == 0)
+        done = printed();
     printf("%d\n", done);
     WANT(aclrtResetDevice(0), 0);
     WANT(aclFinalize(), 0);
