@@ -70,7 +70,7 @@ def test_the_states_of_processes_that_share(
         calls = [stream.counts().calls for stream in bundle.processes]
 
     def states() -> list[str]:
-        places = [(process, call) for process in (1, 2) for call in range(0, calls[process - 1], 4)]
+        places = [(process, call) for process in (1, 2) for call in range(3, calls[process - 1], 7)]
         shown = [cannery("show", trace, "--process", str(which), "--at", str(call)) for which, call in places]
         assert all(each.stderr == "" for each in shown)
         return [each.stdout for each in shown]
