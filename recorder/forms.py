@@ -119,7 +119,7 @@ class _FormOf:
         return Forms("flag")
 
     def struct_by_value(self, role: StructByValue) -> Forms:
-        return Forms("plain")
+        return Forms("plain") if role.gives is None else Forms("plain", LIST + "handle", kind=role.gives[2])
 
     def struct(self, role: Struct) -> Forms:
         return self._both_ways(role.direction, "plain")

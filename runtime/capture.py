@@ -11,7 +11,7 @@ Rules, in the order in which they decide (semantics.md 7; what that leaves open 
 
 from typing import TYPE_CHECKING, Final
 
-from cannery.runtime import graphs
+from cannery.runtime import conditions, graphs
 from cannery.runtime.errors import (
     ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
     ACL_ERROR_RT_EVENT_CAPTURED,
@@ -21,6 +21,7 @@ from cannery.runtime.errors import (
     ACL_ERROR_RT_STREAM_CAPTURED,
     ACL_ERROR_RT_STREAM_MODEL,
     ACL_ERROR_RT_STREAM_UNJOINED,
+    ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING,
     ACL_ERROR_STREAM_TASK_GROUP_STATUS,
     Refused,
 )
@@ -153,17 +154,26 @@ def begin(machine: "Machine", thread: Thread, stream: Stream, mode: int) -> Grap
         Refused: 207008.
     """
     graph = Graph(machine, stream.context, False)
-    graph.mode = mode
-    graph.thread = thread.ordinal
     try:
-        lane = CaptureLane(machine, graph, stream, True)
+        begin_into(machine, thread, graph, stream, mode)
     except Refused:
         graphs.close(machine, graph)
         raise
+    return graph
+
+
+def begin_into(machine: "Machine", thread: Thread, graph: Graph, stream: Stream, mode: int) -> None:
+    """Begin a capture into an instance that is there and empty.
+
+    Raises:
+        Refused: 207008.
+    """
+    lane = CaptureLane(machine, graph, stream, True)
+    graph.mode = mode
+    graph.thread = thread.ordinal
     graph.lanes.append(lane)
     stream.lane = lane
     machine.captures.append(graph)
-    return graph
 
 
 def verdict(thread: Thread, graph: Graph) -> Refused | None:
@@ -179,6 +189,13 @@ def verdict(thread: Thread, graph: Graph) -> Refused | None:
             ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED,
             "the capture broke when an earlier call failed; see the message of that call. Its tasks are lost",
         )
+    for condition in conditions.every(graph):
+        if not all(child.built for child in condition.children):
+            return Refused(
+                ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING,
+                "a child instance of a conditional task has not been captured; the capture is lost. Capture each child "
+                "(aclmdlRICaptureToModelRIBegin, aclmdlRICaptureEnd) before the capture that has the task ends",
+            )
     if graph.grouping is not None:
         return Refused(
             ACL_ERROR_STREAM_TASK_GROUP_STATUS,
@@ -220,4 +237,15 @@ def finish(machine: "Machine", graph: Graph) -> None:
     graph.end = end
     graph.heads = [lane.stream for lane in graph.lanes]
     graph.built = True
+    if graph.condition is None:
+        graph.first = conditions.assignments(graph)
     graphs.leave(machine, graph)
+
+
+def lose(machine: "Machine", graph: Graph) -> None:
+    """End a capture that has failed: its instance is no more; a child stays, and cannot be captured again."""
+    if graph.condition is None:
+        conditions.close(machine, graph)
+    else:
+        graphs.leave(machine, graph)
+        graph.broken = True

@@ -27,6 +27,7 @@ from cannery.runtime.objects import Context, Event, Stream
 from cannery.runtime.tasks import EventWait, Record, RecordWait, Task, record_of_no_event
 
 if TYPE_CHECKING:
+    from cannery.runtime.conditions import Condition
     from cannery.runtime.machine import Machine
     from cannery.runtime.reach import Walk
 
@@ -81,7 +82,9 @@ class Graph(kept.Kept):
     run. ``streams`` belong to it, newest first; ``heads`` of them begin with a run. ``runs`` are those not over.
     ``callbacks``: functions to run when it is destroyed, with their arguments. ``kept``: the tasks that have handles;
     ``changed``: what runs instead of a task, None if it is left out; ``updating``: that became different, and
-    aclmdlRIUpdate was not called since. ``extended``: what aclrtCacheLastTaskExtendInfo said of tasks.
+    aclmdlRIUpdate was not called since. ``extended``: what aclrtCacheLastTaskExtendInfo said of tasks. ``conditions``
+    of a capture (``conditions.py``); ``condition``: that of which it is a child; ``first``: tasks that begin each run
+    and that nobody sees.
 
     Of a capture that is open: ``mode`` and the ordinal of its ``thread``; its ``lanes``, that where it began first;
     ``events`` with a record in it; ``external``, which way events cross its border; ``grouping``, the lane with an open
@@ -89,9 +92,9 @@ class Graph(kept.Kept):
     """
 
     __slots__ = (
-        "broken", "built", "by_hand", "callbacks", "changed", "context", "end", "events", "extended", "external",
-        "grouping", "groups", "handle", "heads", "interrupted", "kept", "lanes", "mode", "name", "number", "runs",
-        "streams", "tasks", "thread", "updating",
+        "broken", "built", "by_hand", "callbacks", "changed", "condition", "conditions", "context", "end", "events",
+        "extended", "external", "first", "grouping", "groups", "handle", "heads", "interrupted", "kept", "lanes",
+        "mode", "name", "number", "runs", "streams", "tasks", "thread", "updating",
     )  # fmt: skip
 
     def __init__(self, machine: "Machine", context: Context, by_hand: bool) -> None:
@@ -113,6 +116,9 @@ class Graph(kept.Kept):
         self.changed: dict[Task, Task | None] = {}
         self.updating = False
         self.extended: dict[Task, bytes] = {}
+        self.condition: Condition | None = None
+        self.conditions: list[Condition] = []
+        self.first: list[Task] = []
         self.mode = 0
         self.thread = 0
         self.lanes: list[CaptureLane] = []
@@ -288,14 +294,16 @@ class RunEnd(Flow):
         return None
 
 
-def again(machine: "Machine", run: Run, task: Task, records: dict[Record, Record]) -> Task | None:
-    """What a run does for a task of the instance; None if it can do without."""
+def again(
+    machine: "Machine", run: Run, task: Task, records: dict[Record, Record], child: Graph | None = None
+) -> Task | None:
+    """What a run does for a task of its instance, or of a ``child`` of that; None if it can do without."""
     if run.jumps >= 0 and task is run.graph.end:
         end = RunEnd()
         end.cost = task.cost
         end.run = run
         return end
-    now = run.graph.changed.get(task, task)
+    now = (child or run.graph).changed.get(task, task)
     if now is not task and isinstance(task, Record):
         records[task] = _never(run)
     made = None if now is None else now.again(machine, records)
@@ -344,7 +352,7 @@ def launch(machine: "Machine", graph: Graph, stream: Stream) -> Run:
         machine.schedule.count += 1
         run.record.number = machine.schedule.count  # it is in no stream
     records: dict[Record, Record] = {}
-    for task in graph.tasks:
+    for task in (*graph.first, *graph.tasks):
         made = again(machine, run, task, records)
         if made is not None:
             made.stream = task.stream

@@ -6,7 +6,7 @@ brings the count to zero; contexts made explicitly live until they are destroyed
 
 from typing import TYPE_CHECKING
 
-from cannery.runtime import counting, flow, graphs, host_functions, notifies
+from cannery.runtime import conditions, counting, flow, host_functions, notifies
 from cannery.runtime.errors import ACL_ERROR_RT_NO_STREAM_RESOURCE, Again, Refused
 from cannery.runtime.ids import HardwareId
 from cannery.runtime.lanes import BoundLane
@@ -83,7 +83,8 @@ def close_context(machine: "Machine", context: Context) -> None:
         context.worker.retire(machine)
         context.worker = None
     for graph in [*context.graphs.values()]:
-        graphs.close(machine, graph)
+        if graph.handle in machine.graphs:  # else it ended with the instance that it is a child of
+            conditions.close(machine, graph)
     flow.close(machine, context)
     del machine.contexts[context.handle], context.default  # the stream refers back to its context
     for thread in machine.threads.values():

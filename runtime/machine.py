@@ -13,6 +13,7 @@ from cannery.runtime import lifecycle
 from cannery.runtime.behaviours import behaviour
 from cannery.runtime.binaries import Binary, Description, Kernel
 from cannery.runtime.calls import table
+from cannery.runtime.conditions import Condition
 from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Again, Message, Refused, no_context
 from cannery.runtime.exceptions import Exceptions
@@ -95,6 +96,7 @@ class Machine:
         self.shared: dict[int, Notify | SharedEvent] = {}
         self.graphs: dict[int, Graph] = {}
         self.groups: dict[int, TaskGroup] = {}
+        self.conditions: dict[int, Condition] = {}
         self.small_objects: dict[int, SmallObject] = {}
         self.allocators: dict[int, tuple[int, ...]] = {}
         self.profiler = Profiler()

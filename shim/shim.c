@@ -54,7 +54,7 @@ static void touch_inputs(const struct cannery_function *function, const uint64_t
 {
     for (unsigned i = 0; i < function->nblocks; i++) {
         const struct cannery_block *block = &function->blocks[i];
-        if (function->reads & (1u << block->arg) && args[block->arg] != 0)
+        if (block == cannery_block_of(function, block->arg) && function->reads & (1u << block->arg) && args[block->arg] != 0)
             touch_elements(block->layout, (const uint8_t *)(uintptr_t)args[block->arg], cannery_count(block, args));
     }
 }
@@ -66,6 +66,8 @@ static void write_outputs(const struct cannery_function *function, const struct 
         void *target = (void *)(uintptr_t)request->args[function->outs[i].arg];
         if (!(answer->written & (1u << i)))
             continue;
+        if (function->outs[i].inside != 0)
+            memcpy(&target, (const uint8_t *)target + function->outs[i].inside - 1, sizeof target);
         if (function->outs[i].size != 0) { /* little-endian machines only, both we build for are */
             memcpy(target, &answer->outs[i], function->outs[i].size);
         } else if (answer->outs[i] != 0) {

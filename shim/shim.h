@@ -54,6 +54,7 @@ struct cannery_out {     /* an output written through a pointer argument */
     unsigned char arg;   /* which argument is the pointer */
     unsigned char size;  /* bytes to write: 1, 2, 4 or 8; 0: what the block says */
     unsigned char block;
+    unsigned char inside; /* 0; or 1 more than where in the struct that the argument points to the pointer is */
 };
 
 struct cannery_chunk {   /* the bytes of an output that is a block, from the engine to the thread that writes them */

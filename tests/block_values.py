@@ -26,7 +26,9 @@ def block(param: Param, numbers: Mapping[str, int], content: int) -> Any:
     role = inner(param)
     if isinstance(role, roles.Buffer):
         return bytes(min(role.length(numbers), MOST))
-    if isinstance(role, roles.Struct | roles.StructByValue):
+    if isinstance(role, roles.StructByValue):
+        return _element(struct_layout(MODEL.types, role.ctype, role.lists, role.handles), content)
+    if isinstance(role, roles.Struct):
         return _element(struct_layout(MODEL.types, role.ctype, role.lists), content)
     assert isinstance(role, roles.Array)
     target = param.meaning.target
@@ -41,6 +43,8 @@ def is_block(param: Param) -> bool:
     role = inner(param)
     if isinstance(param.role, roles.Identity) and isinstance(role, roles.StructByValue):
         return True
+    if isinstance(role, roles.StructByValue):
+        return role.gives is not None
     return isinstance(role, roles.Buffer | roles.Struct | roles.Array) and role.direction != roles.OUT
 
 

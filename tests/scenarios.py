@@ -265,6 +265,7 @@ ALL = {
     "captures": scenarios_graphs.captures,
     "graph_tasks": scenarios_graphs.graph_tasks,
     "flow": scenarios_graphs.flow,
+    "conditions": scenarios_graphs.conditions,
     "captures_that_fail": scenarios_graphs.captures_that_fail,
     "built_by_hand": scenarios_graphs.built_by_hand,
     **scenarios_memory.ALL,

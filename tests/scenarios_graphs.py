@@ -120,6 +120,32 @@ def flow() -> Live:
     return live
 
 
+def conditions() -> Live:
+    """A conditional task whose child goes round twice, and one that chooses between two children."""
+    live = Live()
+    live.ok("aclrtSetDevice", 0)
+    stream, inside = live.create("aclrtCreateStream"), live.create("aclrtCreateStream")
+    source = live.create("aclrtMalloc", 64, 0)
+    live.ok("aclrtMemcpy", source, 16, live.host.put(0, bytes([1, *[0] * 15])), 16, 1)
+    live.ok("aclmdlRICaptureBegin", stream, RELAXED)
+    model = live.call("aclmdlRICaptureGetInfo", stream, 0, OUT)[2]
+    for kind, count in ((1, 1), (0, 2)):
+        condition = live.create_last("aclmdlRICondHandleCreate", model, 1, 1)
+        address = live.call("aclmdlRICondHandleGetCondPtr", condition, OUT)[1]
+        live.call("aclmdlRIAddCondTask", (condition, kind, 3, True), stream, 0)
+        for child in live.call("aclmdlRIAddCondTask", (condition, kind, count, True), stream, 0)[1]:
+            live.ok("aclmdlRICaptureToModelRIBegin", inside, child, RELAXED)
+            live.ok("aclrtMemcpyAsync", address, 8, source, 8, 3, inside)
+            live.ok("aclrtMemcpyAsync", source, 8, source + 8, 8, 3, inside)
+            live.ok("aclmdlRICaptureEnd", inside, 0)
+    live.ok("aclmdlRICaptureEnd", stream, OUT)
+    live.ok("aclmdlRIExecuteAsync", model, stream)
+    live.ok("aclrtSynchronizeStream", stream)
+    live.ok("aclrtMemcpy", live.host.put(64, b""), 8, source, 8, 2)
+    live.ok("aclmdlRIDestroy", model)
+    return live
+
+
 def captures_that_fail() -> Live:
     """Modes, what breaks a capture, task groups."""
     live = _selected()

@@ -118,7 +118,8 @@ def test_inputs_and_outputs_are_told_apart() -> None:
         ("void *", Raw()),
         ("const char *", Raw()),
         ("aclrtStream *", Raw()),
-        ("aclmdlRICondHandle", Raw()),
+        ("aclmdlRICondHandle", Handle("condition")),
+        ("aclrtAllocatorBlock", Raw()),
     ],
 )
 def test_a_parameter_without_annotation_has_what_its_type_implies(text: str, role: Role) -> None:

@@ -11,6 +11,7 @@ from cannery.runtime.api import MODEL, PRODUCTS
 from tests import (
     test_machine_arguments,
     test_machine_capture_arguments,
+    test_machine_conditions_arguments,
     test_machine_event_arguments,
     test_machine_flow_arguments,
     test_machine_graph_tasks_arguments,
@@ -26,6 +27,7 @@ TABLES: dict[type[World], Any] = {
     test_machine_event_arguments.EventWorld: test_machine_event_arguments,
     test_machine_capture_arguments.GraphWorld: test_machine_capture_arguments,
     test_machine_graph_tasks_arguments.TaskWorld: test_machine_graph_tasks_arguments,
+    test_machine_conditions_arguments.ConditionWorld: test_machine_conditions_arguments,
     test_machine_flow_arguments.FlowWorld: test_machine_flow_arguments,
     test_machine_task_updates_arguments.UpdateWorld: test_machine_task_updates_arguments,
 }
@@ -86,7 +88,11 @@ def lenient(kind: type[Driver]) -> type[Driver]:
 
 
 EARLIER = ("310B", "310P", "910")
-GRAPHS = MODEL["aclmdlRICaptureBegin"].products
+NEEDS = {
+    test_machine_capture_arguments.GraphWorld: "aclmdlRICaptureBegin",
+    test_machine_conditions_arguments.ConditionWorld: "aclmdlRICondHandleCreate",
+}
+"""What a product has to have for the world of a table, and of those that build on it."""
 
 _ON, _TWO = test_machine_stream_arguments.attribute(1), test_machine_stream_arguments.attribute(2)
 _OVERFLOW, _TAG = test_machine_stream_arguments.OVERFLOW, test_machine_stream_arguments.TAG
@@ -154,7 +160,7 @@ def refused(product: str, world: type[World]) -> tuple[set[str], set[str]]:
 def test_refused_calls(product: str) -> None:
     made, left = set(), set()
     for world in TABLES:
-        if product in GRAPHS or not issubclass(world, test_machine_capture_arguments.GraphWorld):
+        if all(product in MODEL[name].products for base, name in NEEDS.items() if issubclass(world, base)):
             once, not_all = refused(product, world)
             made |= once
             left |= not_all

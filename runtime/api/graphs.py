@@ -6,6 +6,7 @@ from cannery.runtime.api.declare import BLOCKS, CONTEXT, call
 from cannery.runtime.api.roles import (
     OUT,
     Address,
+    AddressOut,
     Array,
     Buffer,
     CreatedHandle,
@@ -17,6 +18,7 @@ from cannery.runtime.api.roles import (
     OutScalar,
     ReleasedHandle,
     Scalar,
+    StructByValue,
     UserData,
 )
 
@@ -147,6 +149,24 @@ GRAPHS: Final = (
     ),
     call("aclmdlRIUpdate")(
         modelRI=Handle("model"),
+    ),
+    # Conditional tasks of captures.
+    call("aclmdlRICondHandleCreate", CONTEXT)(
+        modelRI=Handle("model"),
+        defaultLaunchValue=Scalar("uint32_t"),
+        flag=Scalar("aclmdlRICondHandleFlag"),
+        handle=CreatedHandle("condition"),
+    ),
+    call("aclmdlRICondHandleGetCondPtr", CONTEXT)(
+        handle=Handle("condition"),
+        ptr=AddressOut("device", "8"),
+    ),
+    call("aclmdlRIAddCondTask", CONTEXT)(
+        params=StructByValue(
+            "aclmdlRICondTaskParams", 24, handles=("handle",), gives=("modelRIArray", "size", "model")
+        ),
+        stream=Handle("stream"),
+        flags=Scalar("uint32_t"),
     ),
     # What decides in a run of an instance built by hand what comes next.
     call("aclrtActiveStream", CONTEXT)(

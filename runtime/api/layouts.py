@@ -8,7 +8,7 @@ for a field follows from its type:
     array of other numbers                  tuple of ints
     struct              tuple
     pointer             whether it is not null; or, where the role says that it points to an array, a tuple of its
-                        elements (None for null)
+                        elements (None for null), or that it is a handle, a number
 
 The C exports carry the same layouts as tables (``tools/generate/exports.py``), from which the shim reads arguments and
 writes outputs.
@@ -128,8 +128,10 @@ def number_layout(meaning: CType) -> Layout:
     return Layout(meaning.name, meaning.size, (Item("", 0, UNSIGNED if kind == POINTER else kind, meaning.size),), True)
 
 
-def struct_layout(types: Types, name: str, lists: Sequence[tuple[str, str]] = ()) -> Layout:
-    """The layout of a struct; ``lists`` as in :class:`cannery.runtime.api.roles.Struct`."""
+def struct_layout(
+    types: Types, name: str, lists: Sequence[tuple[str, str]] = (), handles: Sequence[str] = ()
+) -> Layout:
+    """The layout of a struct; ``lists`` and ``handles`` as in :class:`cannery.runtime.api.roles.StructByValue`."""
     facts = types.structs[name]
     fields = facts["fields"]
     names = [field["name"] for field in fields]
@@ -142,8 +144,20 @@ def struct_layout(types: Types, name: str, lists: Sequence[tuple[str, str]] = ()
             counter = names.index(pointers[field["name"]])
             items.append(Item(field["name"], field["offset"], LIST, 8, 0, _element(types, target), counter))
         else:
-            items.append(_field(types, field))
+            item = _field(types, field)
+            items.append(item._replace(kind=UNSIGNED) if field["name"] in handles else item)
     return Layout(name, facts["sizeof"], tuple(items))
+
+
+def given_layout(types: Types, role: roles.StructByValue) -> tuple[Layout, int, int]:
+    """What the call writes through a field of that struct (``gives``): one element; where the pointer is in the struct,
+    and where the count."""
+    assert role.gives is not None
+    fields = {field["name"]: field for field in types.structs[role.ctype]["fields"]}
+    name, counter, _ = role.gives
+    target = types(fields[name]["type"]).target
+    assert target is not None, "checked by the role"
+    return number_layout(target), fields[name]["offset"], fields[counter]["offset"]
 
 
 def element_layout(types: Types, role: roles.Role, meaning: CType) -> Layout:

@@ -23,6 +23,7 @@ HANDLES: Final = {
     "context": "aclrtContext",
     "stream": "aclrtStream",
     "stream configuration": "aclrtStreamConfigHandle *",
+    "condition": "aclmdlRICondHandle",
     "event": "aclrtEvent",
     "notify": "aclrtNotify",
     "counting notify": "aclrtCntNotify",
@@ -495,18 +496,42 @@ class _StructOf(Role):
 
 
 class StructByValue(_StructOf):
-    """A struct of ``size`` bytes that is passed by value, or is the element of an array."""
+    """A struct of ``size`` bytes that is passed by value, or is the element of an array.
+
+    ``handles`` are fields whose value is the handle itself. ``gives``: the call writes handles of a kind to the array
+    that a field points to: the field, that with the count, the kind. The value of that field is whether it is not null.
+    """
 
     shape = "struct_by_value"
 
-    def __init__(self, ctype: str, size: int, lists: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        ctype: str,
+        size: int,
+        lists: Mapping[str, str] | None = None,
+        handles: tuple[str, ...] = (),
+        gives: tuple[str, str, str] | None = None,
+    ) -> None:
         super().__init__(ctype, lists)
         self.size = size
+        self.handles = handles
+        self.gives = gives
+        self.direction = IN if gives is None else INOUT
 
     def check(self, site: Site) -> None:
         if site.ctype.category != ctype.STRUCT or site.ctype.name != self.ctype or site.ctype.size != self.size:
             site.refuse(f"{site.ctype.name} is not a struct {self.ctype} of {self.size} bytes")
         self._check_lists(site)
+        fields = {field["name"]: field for field in site.types.structs[self.ctype]["fields"]}
+        for name in (*self.handles, *(self.gives or ())[:2]):
+            if name not in fields:
+                site.refuse(f"{self.ctype} has no field {name!r}")
+        if self.gives is not None:
+            name, _, kind = self.gives
+            target = site.types(fields[name]["type"]).target
+            if target is None:
+                site.refuse(f"{self.ctype}.{name} is no pointer to elements")
+            site.handle(kind, target)
 
     def visit(self, visitor: "RoleVisitor[T]") -> T:
         return visitor.struct_by_value(self)

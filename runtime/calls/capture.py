@@ -5,11 +5,12 @@ The order of checks that semantics.md leaves open, and all of the task groups, i
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cannery.runtime import capture, graphs
+from cannery.runtime import capture
 from cannery.runtime.calls.registry import call
 from cannery.runtime.calls.streams import live_stream
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INTERNAL_ERROR,
+    ACL_ERROR_RT_MODEL_CAPTURED,
     ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED,
     ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED,
     ACL_ERROR_RT_STREAM_CAPTURED,
@@ -88,33 +89,47 @@ def capture_begin(machine: "Machine", thread: Thread, handle: int, mode: int) ->
 
 @call("aclmdlRICaptureToModelRIBegin")
 def capture_to_model_begin(machine: "Machine", thread: Thread, handle: int, model: int, mode: int) -> int:
-    """Captures into a child instance that a conditional task made, and into no other (reference implementation). There
-    are no conditional tasks here, so that there is nothing to capture into."""
+    """Captures into a child instance that a conditional task made, and into no other (reference implementation)."""
     if not handle:
         raise null("stream")
     if not model:
         raise null("modelRI")
     machine.hold()
-    if model not in machine.graphs:
+    graph = machine.graphs.get(model)
+    if graph is None:
         raise stale("modelRI", model)
     stream = live_stream(machine, handle)
     _check_mode(mode)
     capture.check_suitable(machine, stream)
-    raise out_of_range(
-        "the argument modelRI ({:#x}) is not the child instance of a conditional task (aclmdlRIAddCondTask)", model
-    )
+    if graph.condition is None:
+        raise out_of_range(
+            "the argument modelRI ({:#x}) is not the child instance of a conditional task (aclmdlRIAddCondTask)", model
+        )
+    context = _own(machine, thread, stream)
+    _check_bound(stream)
+    _check_not_default(stream, context)
+    if graph.capturing or graph.built or graph.broken:
+        raise Refused(
+            ACL_ERROR_RT_MODEL_CAPTURED, "the child instance {:#x} is, or was, captured already; capture it once", model
+        )
+    capture.check_free(machine, stream)
+    _check_not_updating(stream)
+    capture.begin_into(machine, thread, graph, stream, mode)
+    return 0
 
 
 @call("aclmdlRICaptureEnd")
 def capture_end(machine: "Machine", thread: Thread, handle: int, out: int) -> Any:
-    """A capture that ends with a failure is lost, and its instance with it; null is written for that then."""
+    """A capture that ends with a failure is lost, and its instance with it; null is written for that then. The capture
+    of a child instance need not be given out, and nothing is written where it failed."""
     if not handle:
         raise null("stream")
     machine.hold()
     stream = live_stream(machine, handle)
     capture.check_suitable(machine, stream)
     lane = stream.lane
-    if isinstance(lane, CaptureLane) and not out:
+    child = isinstance(lane, CaptureLane) and lane.graph.condition is not None
+    if isinstance(lane, CaptureLane) and not out and not child:
         raise out_of_range("the argument modelRI is null; pass where the instance is to be written")
     context = _own(machine, thread, stream)
     _check_bound(stream)
@@ -127,14 +142,14 @@ def capture_end(machine: "Machine", thread: Thread, handle: int, out: int) -> An
             "the capture began on the stream {:#x}, and not on {:#x}, which joined it; end it there",
             lane.graph.lanes[0].source.handle, stream.handle,
         )  # fmt: skip
-        return machine.refuse(thread, "aclmdlRICaptureEnd", unmatched), 0
+        return machine.refuse(thread, "aclmdlRICaptureEnd", unmatched), None if child else 0
     graph = lane.graph
     failure = capture.verdict(thread, graph)
     if failure is not None:
-        graphs.close(machine, graph)
-        return machine.refuse(thread, "aclmdlRICaptureEnd", failure), 0
+        capture.lose(machine, graph)
+        return machine.refuse(thread, "aclmdlRICaptureEnd", failure), None if child else 0
     capture.finish(machine, graph)
-    return 0, graph.handle
+    return 0, graph.handle if out else None
 
 
 def _not_captured(stream: Stream) -> Refused:

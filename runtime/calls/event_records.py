@@ -16,6 +16,7 @@ from cannery.runtime.errors import (
     unsupported,
 )
 from cannery.runtime.ids import HardwareId
+from cannery.runtime.lanes import CaptureLane
 from cannery.runtime.objects import EXTERNAL, SYNC, Device, Event, Stream, Thread
 from cannery.runtime.reach import reachable
 from cannery.runtime.shared_events import ForeignRecord
@@ -259,7 +260,18 @@ def record_event_with_flag(machine: "Machine", thread: Thread, handle: int, stre
     _check_usable_by_host(event)
     _check_kind(event, named, flag)
     event.record_flag = _bind(event, event.record_flag, flag)
+    _check_no_child(named)
     return capture_events.record_external(machine, thread, event, named)
+
+
+def _check_no_child(named: Stream | None) -> None:
+    """Raises 207000: events cross the border of an instance, and not of a child in one (semantics.md 1.7, 1.9)."""
+    lane = None if named is None else named.lane
+    if isinstance(lane, CaptureLane) and lane.graph.condition is not None:
+        raise unsupported(
+            "a stream in the capture of a conditional task's child takes no event with the flag EXTERNAL; use it "
+            "outside of the child"
+        )
 
 
 # Waiting.
@@ -307,6 +319,7 @@ def _wait(machine: "Machine", thread: Thread, stream_handle: int, handle: int, t
     if not event.plain_wait or flag == OUTSIDE:
         _check_wait(event, named, flag)
     if flag == OUTSIDE:
+        _check_no_child(named)
         return capture_events.wait_external(machine, thread, event, named)
     limit = _limit(machine, timeout)
     if event.captured is not None or (named is not None and named.lane is not None):

@@ -252,6 +252,10 @@ def _check_captured(graph: Graph) -> None:
 def _check_changeable(graph: Graph) -> None:
     """Raises 207000, 107040."""
     _check_captured(graph)
+    if graph.condition is not None:
+        raise unsupported(
+            "the model instance {:#x} is the child of a conditional task, and stays as it is", graph.handle
+        )  # fmt: skip
     if graph.capturing:
         raise _not_now(graph, "is still being captured")
     if graph.runs:

@@ -6,7 +6,7 @@ of the reference implementation.
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cannery.runtime import capture, graphs
+from cannery.runtime import capture, conditions, graphs
 from cannery.runtime.calls.registry import call
 from cannery.runtime.calls.streams import named_stream, submission_stream, synchronize
 from cannery.runtime.errors import (
@@ -89,6 +89,16 @@ def _captured(graph: Graph) -> Refused:
     )
 
 
+def _check_no_child(graph: Graph) -> None:
+    """Raises 207000."""
+    if graph.condition is not None:
+        raise unsupported(
+            "the model instance {:#x} is the child of a conditional task; it runs, and goes, with the instance that "
+            "has the task",
+            graph.handle,
+        )
+
+
 @call("aclmdlRIExecute")
 def execute(machine: "Machine", thread: Thread, handle: int, timeout: int) -> Any:
     """On the default stream, and waits for all that is queued there. What ran out of time goes on."""
@@ -115,6 +125,7 @@ def execute_async(machine: "Machine", thread: Thread, handle: int, stream_handle
         raise null("modelRI")
     machine.hold()
     graph = live_graph(machine, handle)
+    _check_no_child(graph)
     named = named_stream(machine, stream_handle)
     lane = None if named is None else named.lane
     if named is not None and lane is not None:
@@ -155,6 +166,7 @@ def destroy(machine: "Machine", thread: Thread, handle: int) -> Any:
     machine.hold()
     graph = live_graph(machine, handle)
     own_graph(machine, thread, graph)
+    _check_no_child(graph)
     if graph.capturing:
         raise _captured(graph)
     if not graph.runs:
@@ -196,7 +208,7 @@ class CallbacksLeft(Then):
 def _destroyed(machine: "Machine", thread: Thread, graph: Graph) -> Any:
     if machine.graphs.get(graph.handle) is not graph:
         return 0  # another thread destroyed it meanwhile, or its context went away
-    graphs.close(machine, graph)
+    conditions.close(machine, graph)
     return _run_callbacks(machine, thread, [*graph.callbacks.items()])
 
 

@@ -12,6 +12,7 @@ from .conftest import Build, Run
 
 CASES = {
     "fork_and_join": "5", "borders": "3", "by_hand": "3", "refusals": "5", "labels": "2", "tasks": "2", "printed": "1",
+    "conditions": "2",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ if not __package__:  # run as a file by the build, when nothing is installed: th
 
 from cannery.runtime.api import MODEL, Function, Param, ctype, roles
 from cannery.runtime.api.ctype import CType, Types
-from cannery.runtime.api.layouts import Layout, element_layout, number_layout, struct_layout
+from cannery.runtime.api.layouts import Layout, element_layout, given_layout, number_layout, struct_layout
 from cannery.runtime.api.lengths import Length
 
 MAX_ARGS: Final = 16  # as in shim.h
@@ -49,10 +49,20 @@ class Output(NamedTuple):
     size: int = 0
     string: bool = False
     block: Block | None = None
+    given: "Given | None" = None
 
     @property
     def written(self) -> bool:
         return self.size > 0 or (self.block is not None and self.block.writes)
+
+
+class Given(NamedTuple):
+    """What is written through a pointer inside of a struct that is passed by value: elements of a layout, whose pointer
+    and whose 32-bit count are at these offsets."""
+
+    layout: Layout
+    pointer: int
+    counter: int
 
 
 SINGLE: Final = Length("1")
@@ -132,7 +142,9 @@ class Outputs:
         return Output()
 
     def struct_by_value(self, role: roles.StructByValue) -> Output:
-        return self._block("ONE", struct_layout(self._resolve, role.ctype, role.lists), SINGLE, roles.IN)
+        layout = struct_layout(self._resolve, role.ctype, role.lists, role.handles)
+        read = self._block("ONE", layout, SINGLE, roles.IN)
+        return read if role.gives is None else read._replace(given=Given(*given_layout(self._resolve, role)))
 
     def struct(self, role: roles.Struct) -> Output:
         return self._block("ONE", struct_layout(self._resolve, role.ctype, role.lists), SINGLE, role.direction)
@@ -244,9 +256,15 @@ def entry(function: Function, tables: "Tables") -> str:
     blocks = [(index, output.block) for index, output in enumerate(seen) if output.block is not None]
     places = {index: place for place, (index, _) in enumerate(blocks)}
     outs = [
-        f"{{{index}, {output.size}, {0 if output.size else places[index]}}}"
+        f"{{{index}, {output.size}, {0 if output.size else places[index]}, 0}}"
         for index, output in enumerate(seen)
         if output.written
+    ]
+    given = [(index, output.given) for index, output in enumerate(seen) if output.given is not None]
+    if given and outs:
+        raise ExportError(f"{function.name}: what a struct gives has to be the only output")
+    outs += [
+        f"{{{index}, 0, {len(blocks) + place}, {one.pointer + 1}}}" for place, (index, one) in enumerate(given)
     ]
     if len(seen) > MAX_ARGS or len(outs) > MAX_OUTS:
         raise ExportError(f"{function.name}: {len(seen)} parameters, {len(outs)} outputs are more than shim.h allows")
@@ -255,10 +273,10 @@ def entry(function: Function, tables: "Tables") -> str:
     floats = mask(param.meaning.category == ctype.FLOAT for param in function.params)
     reads = mask(output.block is not None and output.block.reads for output in seen)
     kind = KINDS[function.result.shape]
-    table = tables.blocks(function, blocks)
+    table = tables.blocks(function, blocks, given)
     return (
         f'    {{"{function.name}", {len(seen)}, {len(outs)}, {kind}, {strings}, {signed}, {floats}, {reads},'
-        f" {{{', '.join(outs) or '{0, 0, 0}'}}}, {len(blocks)}, {table}}},"
+        f" {{{', '.join(outs) or '{0, 0, 0, 0}'}}}, {len(blocks) + len(given)}, {table}}},"
     )
 
 
@@ -271,14 +289,17 @@ class Tables:
         self._layouts: dict[Layout, str] = {}
         self._counts: dict[str, str] = {}
 
-    def blocks(self, function: Function, blocks: list[tuple[int, Block]]) -> str:
-        """The name of the table of a function's blocks."""
+    def blocks(self, function: Function, blocks: list[tuple[int, Block]], given: list[tuple[int, Given]]) -> str:
+        """The name of the table of a function's blocks, those that structs give last."""
         if not blocks:
             return "NULL"
         rows = [
             f"{{{index}, CANNERY_{block.shape}, &{self._layout(block.layout)}, {self._count(function, block.count)}}}"
             for index, block in blocks
         ]
+        for index, one in given:
+            count = self._named_count(f"*(const uint32_t *)(uintptr_t)(args[{index}] + {one.counter}u)")
+            rows.append(f"{{{index}, CANNERY_MANY, &{self._layout(one.layout)}, {count}}}")
         name = f"blocks_of_{function.name}"
         self.lines.append(f"static const struct cannery_block {name}[] = {{{', '.join(rows)}}};")
         return name
@@ -317,7 +338,9 @@ class Tables:
             functools.reduce("times({}, {})".format, [_factor(factor, places) for factor in term])
             for term in count.terms
         ]
-        text = functools.reduce("plus({}, {})".format, terms)
+        return self._named_count(functools.reduce("plus({}, {})".format, terms))
+
+    def _named_count(self, text: str) -> str:
         known = self._counts.get(text)
         if known is None:
             known = self._counts[text] = f"count_{len(self._counts)}"

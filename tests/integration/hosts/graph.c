@@ -315,6 +315,41 @@ static int printed(void)
     return 1;
 }
 
+/* A task that chooses between two children by a number in device memory. */
+static int conditions(void)
+{
+    aclmdlRI model, children[2] = { NULL, NULL };
+    aclmdlRICondHandle condition;
+    uint64_t *number = NULL, value = 1;
+    MUST(aclmdlRICaptureBegin(s[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    MUST(aclmdlRICaptureGetInfo(s[0], NULL, &model));
+    MUST(aclmdlRICondHandleCreate(model, 0, 0, &condition));
+    MUST(aclmdlRICondHandleGetCondPtr(condition, &number));
+    aclmdlRICondTaskParams params = { condition, ACL_MODEL_RI_COND_TYPE_IF, 3, children };
+    WANT(aclmdlRIAddCondTask(params, s[0], 0), 107000);
+    WANT(children[0] != NULL, 0);
+    params.size = 2;
+    MUST(aclmdlRIAddCondTask(params, s[0], 0));
+    WANT(children[0] == NULL || children[0] == children[1], 0);
+    for (int i = 0; i < 2; i++) {
+        MUST(aclmdlRICaptureToModelRIBegin(s[1], children[i], ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+        WANT(aclrtMemsetAsync(device[0], SIZE, i + 1, SIZE, s[1]), 0);
+        MUST(aclmdlRICaptureEnd(s[1], &children[i]));
+    }
+    WANT(end(s[0]) == model, 1);
+    for (int i = 0; i < 2; i++) {
+        value = i == 0;
+        MUST(aclrtMemcpy(number, 8, &value, 8, ACL_MEMCPY_HOST_TO_DEVICE));
+        WANT(aclmdlRIExecuteAsync(model, s[0]), 0);
+        WANT(aclrtSynchronizeStream(s[0]), 0);
+        MUST(aclrtMemcpy(pinned, SIZE, device[0], SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
+        WANT(all(pinned, (char)(i + 1)), 1);
+    }
+    WANT(aclmdlRIExecuteAsync(children[0], s[0]), 207000);
+    WANT(aclmdlRIDestroy(model), 0);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     int done = -1;
@@ -342,6 +377,8 @@ int main(int argc, char **argv)
         done = tasks();
     else if (strcmp(argv[1], "printed") == 0)
         done = printed();
+    else if (strcmp(argv[1], "conditions") == 0)
+        done = conditions();
     printf("%d\n", done);
     WANT(aclrtResetDevice(0), 0);
     WANT(aclFinalize(), 0);
