@@ -89,18 +89,22 @@ class Folder:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def replace(self, name: str, data: bytes) -> None:
-        """Write a file under another name and rename it. Raises OSError."""
+        """Write a file under another name and rename it. Raises OSError; nothing of it is left then."""
         unfinished = name + UNFINISHED
         self.remove(unfinished)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(unfinished, flags, 0o666, dir_fd=self.descriptor)
         try:
-            done = 0
-            while done < len(data):
-                done += os.write(descriptor, memoryview(data)[done:])
-        finally:
-            os.close(descriptor)
-        os.rename(unfinished, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+            try:
+                done = 0
+                while done < len(data):
+                    done += os.write(descriptor, memoryview(data)[done:])
+            finally:
+                os.close(descriptor)
+            os.rename(unfinished, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        except BaseException:
+            self.remove(unfinished)
+            raise
 
     def keep_aside(self, name: str, other: str) -> None:
         """Give a file a second name, from which it can be had when the first is replaced; what has that name goes.
