@@ -13,7 +13,7 @@ from xxhash import xxh3_128_digest
 from cannery.recorder import format
 from cannery.recorder.compression import compress, decompress
 from cannery.recorder.files import Folder
-from cannery.recorder.format import DamagedTrace
+from cannery.recorder.format import DamagedTrace, InUse
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.recorder.stream import Position
 
@@ -102,7 +102,7 @@ class KeyframeWriter:
     """Writes a pair of files; nothing of it is seen before :meth:`finish`. ``size``: bytes that the pack has so far."""
 
     def __init__(self, folder: Folder, name: str, tool: str) -> None:
-        """Raises OSError."""
+        """Raises OSError; InUse: another command is writing them."""
         self.size = 0
         self.frames: list[Keyframe] = []
         self._folder = folder
@@ -110,9 +110,17 @@ class KeyframeWriter:
         self._tool = tool
         self._blobs: dict[bytes, bytes] = {}
         self._unfinished = f"{name}{format.PACKED}{format.UNFINISHED}"
-        folder.remove(self._unfinished)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._descriptor = os.open(self._unfinished, flags, 0o666, dir_fd=folder.descriptor)
+        self._descriptor = self._begin()
+
+    def _begin(self) -> int:
+        descriptor = self._folder.begin(self._unfinished)
+        if descriptor is not None:
+            # Between its two renames, another writer has the pack under its own name.
+            if not self._folder.is_held(f"{self._name}{format.PACKED}"):
+                return descriptor
+            self._folder.remove(self._unfinished)
+            os.close(descriptor)
+        raise InUse(f"another command is writing {self._folder.label}{self._name}; try again when that is done")
 
     def keep(self, digest: bytes, content: "bytes | memoryview") -> None:
         """Keep content once. Raises OSError."""
@@ -137,17 +145,17 @@ class KeyframeWriter:
         A kill between the two renames leaves the sheet that was there, whose content is then missing or, having the
         same digest, the same.
         """
-        os.close(self._descriptor)
-        self._descriptor = -1
         descriptor = self._folder.descriptor
         os.rename(self._unfinished, f"{self._name}{format.PACKED}", src_dir_fd=descriptor, dst_dir_fd=descriptor)
         frames = [(*frame.position, frame.digest) for frame in self.frames]
         sheet = {"tool": self._tool, "frames": frames, "blobs": b"".join(self._blobs.values())}
         self._folder.replace(self._name, pack_sheet(sheet))
+        os.close(self._descriptor)
+        self._descriptor = -1
 
     def abandon(self) -> None:
         """Leave everything as it was. No effect after :meth:`finish`."""
         if self._descriptor >= 0:
+            self._folder.remove(self._unfinished)
             os.close(self._descriptor)
             self._descriptor = -1
-            self._folder.remove(self._unfinished)
