@@ -1,6 +1,8 @@
 """Makes bundles, and replaces old ones (section 2 of the format)."""
-# ruff: noqa: PTH102, PTH104, PTH106, PTH108 - importing pathlib would cost every preloaded process milliseconds
+# ruff: noqa: PTH102, PTH104, PTH106, PTH108, PTH110, PTH112, PTH114, PTH115, PTH120, PTH121, PTH208
+# (importing pathlib would cost every preloaded process milliseconds)
 
+import contextlib
 import errno
 import os
 from time import gmtime, strftime
@@ -28,11 +30,11 @@ def create_bundle(path: str, session: str, schema: bytes, *, force: bool = False
     ``schema`` is the content of its function table, compressed or not, ``session`` the name that processes join by.
 
     Raises:
-        BundleExists: there is something at ``path``; ``force`` replaces a bundle that nobody is writing.
+        BundleExists: see :func:`check_target`.
         OSError: it cannot be made there.
     """
     path = path.rstrip("/") or path
-    unfinished = f"{path}.{os.urandom(6).hex()}{format.UNFINISHED}"
+    unfinished = unfinished_name(path)
     os.mkdir(unfinished)
     try:
         replace_file(f"{unfinished}/{format.SCHEMA}", schema)
@@ -44,9 +46,15 @@ def create_bundle(path: str, session: str, schema: bytes, *, force: bool = False
             os.close(lock)
             raise
     except BaseException:
-        remove_bundle(unfinished)
+        with contextlib.suppress(FileNotFoundError):  # it has its name: what could not be removed is the old bundle
+            remove_bundle(unfinished)
         raise
     return lock
+
+
+def unfinished_name(path: str) -> str:
+    """A name beside ``path``, for a bundle that gets its own when it is whole."""
+    return f"{path.rstrip('/') or path}.{os.urandom(6).hex()}{format.UNFINISHED}"
 
 
 def _bundle_sheet(session: str, schema: bytes, tool: str) -> dict[str, Any]:
@@ -64,22 +72,17 @@ def name_bundle(unfinished: str, path: str, force: bool) -> None:
     """Give a bundle that was made under another name its own.
 
     Raises:
-        BundleExists: there is something; ``force`` replaces a bundle that nobody is writing.
+        BundleExists: see :func:`check_target`.
         OSError: it cannot be renamed.
     """
+    check_target(path, force)
     try:
         os.rename(unfinished, path)
         return
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
-    if not force:
-        try:
-            read_bundle_sheet(path)
-        except TraceError:
-            raise BundleExists(f"{path} exists and is not a Cannery bundle; choose another name") from None
-        raise BundleExists(f"{path} exists; --force replaces it")
-    check_replaceable(path)
+    check_target(path, force)  # once more: somebody may have made it meanwhile
     old = f"{path}.{os.urandom(6).hex()}.old{format.UNFINISHED}"
     os.rename(path, old)
     try:
@@ -88,6 +91,47 @@ def name_bundle(unfinished: str, path: str, force: bool) -> None:
         os.rename(old, path)
         raise
     remove_bundle(old)
+
+
+def check_target(path: str, force: bool, source: str | None = None) -> None:
+    """Whether a bundle may be written to ``path``, before anything is written; ``source`` is the bundle that it is made
+    from, if it is.
+
+    Links are never followed: a rename would replace the link, and a removal empty what it leads to.
+
+    Raises:
+        BundleExists: it is a link, the source, inside a bundle, or there already; ``force`` replaces a bundle that
+            nobody is writing.
+    """
+    path = path.rstrip("/") or path
+    if os.path.islink(path):
+        leads = os.readlink(path)
+        raise BundleExists(f"{path} is a symbolic link to {leads}; name {leads} itself, or choose another name")
+    if source is not None and os.path.exists(path) and os.path.samefile(path, source):
+        raise BundleExists(f"{path} is the trace that is read; choose another name")
+    check_outside(path)
+    if not os.path.lexists(path) or (os.path.isdir(path) and not os.listdir(path)):
+        return
+    if force:
+        check_replaceable(path)
+        return
+    try:
+        read_bundle_sheet(path)
+    except TraceError:
+        raise BundleExists(f"{path} exists and is not a Cannery bundle; choose another name") from None
+    raise BundleExists(f"{path} exists; --force replaces it")
+
+
+def check_outside(path: str) -> None:
+    """Raises BundleExists: a file or folder of that name would be inside a bundle, where nothing else may be."""
+    folder = os.path.realpath(os.path.dirname(path))
+    while folder != (above := os.path.dirname(folder)):
+        try:
+            read_bundle_sheet(folder)
+        except TraceError:
+            folder = above
+        else:
+            raise BundleExists(f"{path} is inside the trace {folder}; choose a place outside of it")
 
 
 def check_replaceable(path: str) -> None:
@@ -147,7 +191,13 @@ def _entries(path: str) -> list[tuple[str, str, bool]]:
 
 
 def remove_bundle(path: str) -> None:
-    """Remove a folder of ours: what :func:`check_replaceable` accepted, or what was not finished."""
+    """Remove a folder of ours: what :func:`check_replaceable` accepted, or what was not finished.
+
+    Raises:
+        OSError: it cannot be removed, or is a link: what that leads to is nobody's to remove.
+    """
+    if os.path.islink(path):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
     entries = _entries(path)
     for folder, name, is_folder in entries:
         if not is_folder:

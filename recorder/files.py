@@ -3,6 +3,7 @@ sizes checked before anything is read."""
 
 import contextlib
 import errno
+import fcntl
 import os
 import stat
 import sys
@@ -12,6 +13,17 @@ from typing import Final, Self
 from cannery.recorder.format import LOST, UNFINISHED, DamagedTrace
 
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file until it is closed. False: somebody else has. True also where the file system has no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 class Folder:
@@ -89,18 +101,22 @@ class Folder:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def replace(self, name: str, data: bytes) -> None:
-        """Write a file under another name and rename it. Raises OSError."""
+        """Write a file under another name and rename it. Raises OSError; nothing of it is left then."""
         unfinished = name + UNFINISHED
         self.remove(unfinished)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(unfinished, flags, 0o666, dir_fd=self.descriptor)
         try:
-            done = 0
-            while done < len(data):
-                done += os.write(descriptor, memoryview(data)[done:])
-        finally:
-            os.close(descriptor)
-        os.rename(unfinished, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+            try:
+                done = 0
+                while done < len(data):
+                    done += os.write(descriptor, memoryview(data)[done:])
+            finally:
+                os.close(descriptor)
+            os.rename(unfinished, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        except BaseException:
+            self.remove(unfinished)
+            raise
 
     def keep_aside(self, name: str, other: str) -> None:
         """Give a file a second name, from which it can be had when the first is replaced; what has that name goes.
@@ -124,6 +140,60 @@ class Folder:
         """Remove a file, if there is one. Raises OSError."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.descriptor)
+
+    def begin(self, name: str) -> int | None:
+        """A descriptor of a new file that is to be written for long. Its lock tells others of the writer until it is
+        closed, also after a rename. None: another writer has that name.
+
+        Raises OSError.
+        """
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        while True:
+            descriptor = os.open(name, flags, 0o666, dir_fd=self.descriptor)
+            try:
+                if not _lock(descriptor):
+                    os.close(descriptor)
+                    return None
+                if self._is(name, descriptor):
+                    os.ftruncate(descriptor, 0)  # what a kill left
+                    return descriptor
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)  # renamed or removed before it was locked
+
+    def is_held(self, name: str) -> bool:
+        """Whether a writer of :meth:`begin` still has that file. Raises OSError, DamagedTrace."""
+        try:
+            descriptor = self.open(name)
+        except FileNotFoundError:
+            return False
+        try:
+            return not _lock(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def remove_unheld(self, name: str) -> bool:
+        """Remove a file, if there is one. False: a writer of :meth:`begin` has it. Raises OSError."""
+        try:
+            descriptor = self.open(name)
+        except (FileNotFoundError, DamagedTrace):
+            self.remove(name)
+            return True
+        try:
+            free = _lock(descriptor)
+            if free and self._is(name, descriptor):
+                self.remove(name)
+            return free
+        finally:
+            os.close(descriptor)
+
+    def _is(self, name: str, descriptor: int) -> bool:
+        """Whether the open file still has that name."""
+        try:
+            return os.path.samestat(os.stat(name, dir_fd=self.descriptor, follow_symlinks=False), os.fstat(descriptor))
+        except FileNotFoundError:
+            return False
 
     def close(self) -> None:
         if self.descriptor >= 0:

@@ -152,6 +152,10 @@ class BundleExists(TraceError):  # noqa: N818
     """There is something at that path already, and it may not be replaced."""
 
 
+class InUse(TraceError):  # noqa: N818
+    """The bundle, or a part of it, is being written; the text says by whom."""
+
+
 class DamagedTrace(TraceError):  # noqa: N818
     """``path`` (within the bundle) is damaged at byte ``offset``; ``what`` says how."""
 

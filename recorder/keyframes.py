@@ -13,7 +13,7 @@ from xxhash import xxh3_128_digest
 from cannery.recorder import format
 from cannery.recorder.compression import compress, decompress
 from cannery.recorder.files import Folder
-from cannery.recorder.format import DamagedTrace
+from cannery.recorder.format import DamagedTrace, InUse
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.recorder.stream import Position
 
@@ -110,7 +110,7 @@ class KeyframeWriter:
     """
 
     def __init__(self, folder: Folder, name: str, tool: str, apart: int | None = None) -> None:
-        """Raises OSError."""
+        """Raises OSError; InUse: another command is writing them."""
         self.size = 0
         self.frames: list[Keyframe] = []
         self._folder = folder
@@ -120,9 +120,17 @@ class KeyframeWriter:
         self._blobs: dict[bytes, bytes] = {}
         self._pack = f"{name}{format.PACKED}" if apart is None else format.window_name(apart, format.STATE)
         self._unfinished = f"{self._pack}{format.UNFINISHED}"
-        folder.remove(self._unfinished)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._descriptor = os.open(self._unfinished, flags, 0o666, dir_fd=folder.descriptor)
+        self._descriptor = self._begin()
+
+    def _begin(self) -> int:
+        descriptor = self._folder.begin(self._unfinished)
+        if descriptor is not None:
+            # Between its two renames, another writer has the pack under its own name.
+            if not self._folder.is_held(self._pack):
+                return descriptor
+            self._folder.remove(self._unfinished)
+            os.close(descriptor)
+        raise InUse(f"another command is writing {self._folder.label}{self._name}; try again when that is done")
 
     def keep(self, digest: bytes, content: "bytes | memoryview") -> None:
         """Keep content once. Raises OSError."""
@@ -147,8 +155,6 @@ class KeyframeWriter:
         A kill between the two renames leaves the sheet that was there, whose content is then missing or, having the
         same digest, the same.
         """
-        os.close(self._descriptor)
-        self._descriptor = -1
         descriptor = self._folder.descriptor
         os.rename(self._unfinished, self._pack, src_dir_fd=descriptor, dst_dir_fd=descriptor)
         frames = [(*frame.position, frame.digest) for frame in self.frames]
@@ -156,10 +162,12 @@ class KeyframeWriter:
         if self._apart is not None:
             sheet["apart"] = self._apart
         self._folder.replace(self._name, pack_sheet(sheet))
+        os.close(self._descriptor)
+        self._descriptor = -1
 
     def abandon(self) -> None:
         """Leave everything as it was. No effect after :meth:`finish`."""
         if self._descriptor >= 0:
+            self._folder.remove(self._unfinished)
             os.close(self._descriptor)
             self._descriptor = -1
-            self._folder.remove(self._unfinished)

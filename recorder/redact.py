@@ -13,7 +13,7 @@ from xxhash import xxh3_128_digest
 
 from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
-from cannery.recorder.create import create_bundle, remove_bundle
+from cannery.recorder.create import check_target, create_bundle, name_bundle, remove_bundle, unfinished_name
 from cannery.recorder.files import Folder
 from cannery.recorder.format import TraceError
 from cannery.recorder.process import ProcessStream
@@ -54,9 +54,10 @@ def redact(source: str | Path, target: str | Path, *, hashes: bool = True, force
 
     Raises:
         NotFinished: it is being written.
-        TraceError: it cannot be read, or ``target`` exists.
+        TraceError: it cannot be read, or ``target`` exists, is ``source``, a link or inside a trace.
         OSError: ``target`` cannot be written; nothing is left there.
     """
+    path = str(target)
     with Bundle.open(source) as bundle:
         for stream in bundle.processes:
             if stream.alive:
@@ -66,19 +67,20 @@ def redact(source: str | Path, target: str | Path, *, hashes: bool = True, force
                     f"process {stream.ordinal} begins with a state, which has content of device memory; redact the "
                     "whole trace instead"
                 )
-        lock = create_bundle(str(target), os.urandom(8).hex(), bundle.schema.pack(), force=force, tool=bundle.tool)
+        check_target(path, force, str(source))
+        unfinished = unfinished_name(path)
+        os.close(create_bundle(unfinished, os.urandom(8).hex(), bundle.schema.pack(), tool=bundle.tool))
         try:
-            with Folder(str(target)) as folder:
+            with Folder(unfinished) as folder:
                 if bundle.end is not None:
                     folder.replace(format.END, pack_sheet(bundle.end))
                 redactor = Redactor(bundle.schema, hashes)
                 for stream in bundle.processes:
                     _redact_process(stream, folder, redactor)
+            name_bundle(unfinished, path.rstrip("/") or path, force)
         except BaseException:
-            remove_bundle(str(target))
+            remove_bundle(unfinished)
             raise
-        finally:
-            os.close(lock)
 
 
 def _redact_process(stream: ProcessStream, bundle: Folder, redactor: "Redactor") -> None:

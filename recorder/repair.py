@@ -13,15 +13,11 @@ from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.claim import is_locked, read_bundle_sheet
 from cannery.recorder.files import Folder
-from cannery.recorder.format import DamagedTrace, TraceError
+from cannery.recorder.format import DamagedTrace, InUse
 from cannery.recorder.mend import StreamRepair
 from cannery.recorder.schema import expand, schema_digest
 from cannery.recorder.seal import is_alive, locked, process_folders
 from cannery.recorder.sheet import read_sheet
-
-
-class InUse(TraceError):  # noqa: N818
-    """The bundle is being written; the text says by whom."""
 
 
 class Repaired(NamedTuple):
@@ -44,7 +40,9 @@ def repair(path: str | Path) -> Repaired:
     sheet = read_bundle_sheet(str(path))
     done: list[str] = []
     lost: list[str] = []
-    with Folder(str(path)) as folder:
+    with Folder(str(path)) as folder, locked(folder) as mine:
+        if not mine:
+            raise InUse(f"{path}: another command is repairing it; try again when that is done")
         _check_unused(folder)
         if sheet.get("version") == format.VERSION:
             done += _restore_schema(folder, sheet.get("schema"))
@@ -102,10 +100,11 @@ def _restore_schema(folder: Folder, digest: object) -> Iterator[str]:
 
 
 def remove_unfinished(folder: Folder) -> Iterator[str]:
-    """Files that were being written when whoever wrote them died."""
+    """Files that were being written when whoever wrote them died. Raises InUse: the writer of one lives."""
     for name in folder.names():
         if name.endswith(format.UNFINISHED) and folder.size(name) is not None:
-            folder.remove(name)
+            if not folder.remove_unheld(name):
+                raise InUse(f"{folder.label}{name}: another command is writing it; try again when that is done")
             yield f"{folder.label}{name}: removed, half written"
 
 

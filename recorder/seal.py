@@ -83,7 +83,7 @@ class Sealer:
                 rebuild_index(folder)
             for name in folder.names():
                 if name.endswith(format.UNFINISHED):
-                    folder.remove(name)
+                    folder.remove_unheld(name)
             return windows
 
     def _seal(self, folder: Folder, number: int) -> bool:

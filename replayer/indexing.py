@@ -40,6 +40,7 @@ def index_process(
 
     Raises:
         ReplayError: the stream cannot be replayed.
+        InUse: another command is writing keyframes of it.
         OSError: they cannot be written.
     """
     replay = new_replay(bundle, stream)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.chunk import failing_functions, pack_chunk, summarise
-from cannery.recorder.create import create_bundle, name_bundle, remove_bundle
+from cannery.recorder.create import check_target, create_bundle, name_bundle, remove_bundle, unfinished_name
 from cannery.recorder.files import Folder
 from cannery.recorder.keyframes import KeyframeWriter
 from cannery.recorder.packing import pack
@@ -42,11 +42,12 @@ def trim(
 
     Raises:
         ReplayError: the trace, or what was cut out, does not replay.
-        BundleExists: there is something at ``path``; ``force`` replaces a bundle that nobody is writing.
+        BundleExists: see :func:`check_target`.
         DamagedTrace: the trace cannot be read.
         OSError: it cannot be written.
     """
     first, last = calls
+    check_target(path, force, str(bundle.path))
     replay, start = reach(bundle, stream, first, say)
     if replay.machine.saved is not None:
         raise ReplayError(
@@ -56,7 +57,7 @@ def trim(
     if not is_possible(replay):
         raise ReplayError(f"process {stream.ordinal}: the replay differs from the trace before call #{first}")
     path = path.rstrip("/") or path
-    unfinished = f"{path}.{os.urandom(6).hex()}{format.UNFINISHED}"
+    unfinished = unfinished_name(path)
     os.close(create_bundle(unfinished, bundle.session, bundle.schema_content(), tool=VERSION))
     try:
         _write(unfinished, bundle, stream, replay, start, last)

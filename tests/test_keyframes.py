@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cannery.recorder.bundle import Bundle
+from cannery.recorder.files import Folder
 from cannery.recorder.keyframes import Keyframes
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Call
+from cannery.recorder.seal import finish
 from cannery.replayer.indexing import index_process
 from cannery.replayer.replay import ReplayError
 from cannery.replayer.seek import Reached, reach
@@ -219,3 +221,60 @@ class TestTheFiles:
     def test_a_call_that_there_is_not(self, trace: Path) -> None:
         with Bundle.open(trace) as bundle, pytest.raises(ReplayError, match="there is no call #99; the trace has 36"):
             reach(bundle, bundle.processes[0], 99, nothing)
+
+
+class TestSeveralWriters:
+    """Two commands that write keyframes of one process at the same time: one does, the other says why not."""
+
+    @pytest.fixture
+    def trace(self, tmp_path: Path) -> Path:
+        return scenarios.ALL["memory"]().save(tmp_path / "a.cann")
+
+    def refused(self, *command: "str | Path") -> bool:
+        result = cannery(*command)
+        assert result.exit_code == 2, result.output
+        assert result.stderr.count("\n") == 1
+        return "another command is writing" in result.stderr
+
+    def test_the_second_is_told_of_the_first(self, trace: Path) -> None:
+        with Bundle.open(trace) as bundle:
+            (stream,) = bundle.processes
+            writer = stream.keyframe_writer("first")
+            assert self.refused("index", trace)
+            assert self.refused("repair", trace)
+            finish(trace)
+            writer.finish()
+            assert self.frames(trace) == "first"
+        assert cannery("index", trace, "--every", "5").exit_code == 0
+        assert cannery("repair", trace).exit_code == 0
+        assert self.frames(trace) != "first"
+
+    def test_between_the_two_names_nobody_else_begins(self, trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        replace = Folder.replace
+
+        def replace_and_look(folder: Folder, name: str, data: bytes) -> None:
+            monkeypatch.undo()
+            assert self.refused("index", trace)
+            replace(folder, name, data)
+
+        with Bundle.open(trace) as bundle:
+            writer = bundle.processes[0].keyframe_writer("first")
+            monkeypatch.setattr(Folder, "replace", replace_and_look)
+            writer.finish()
+        assert sorted(path.name for path in (trace / "p0001").glob("keyframes*")) == ["keyframes", "keyframes.pack"]
+        assert cannery("index", trace).exit_code == 0
+
+    def test_what_a_kill_left_is_written_over(self, trace: Path) -> None:
+        (trace / "p0001" / "keyframes.pack.new").write_bytes(b"half" * 1000)
+        assert cannery("index", trace, "--every", "5").exit_code == 0
+        assert not (trace / "p0001" / "keyframes.pack.new").exists()
+        with Bundle.open(trace) as bundle:
+            reached = reach(bundle, bundle.processes[0], 12, nothing)
+            assert reached.replay.calls
+
+    def frames(self, trace: Path) -> str:
+        with Bundle.open(trace) as bundle, Folder(str(trace)) as top, top.folder("p0001") as folder:
+            assert bundle.processes
+            found = Keyframes.read(folder, "keyframes")
+            assert found is not None
+            return found.tool

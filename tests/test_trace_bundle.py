@@ -11,7 +11,7 @@ from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.claim import join_bundle
 from cannery.recorder.compression import compress
-from cannery.recorder.create import create_bundle
+from cannery.recorder.create import create_bundle, remove_bundle
 from cannery.recorder.format import BundleExists, DamagedTrace, FutureVersion, NotABundle, TraceError
 from cannery.recorder.inflight import InFlight
 from cannery.recorder.records import Call, Enter
@@ -28,6 +28,11 @@ def make(path: Path, **more: Any) -> None:
 def alter_sheet(path: Path, **changes: Any) -> None:
     content, _ = unpack_sheet(path.read_bytes(), "")
     path.write_bytes(pack_sheet({**content, **changes}))
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, links not followed, with its content."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 class TestMaking:
@@ -77,10 +82,57 @@ class TestMaking:
             make(file, force=force)
         link = tmp_path / "link"
         link.symlink_to(folder)
-        with pytest.raises(BundleExists):
+        with pytest.raises(BundleExists, match="is a symbolic link to"):
             make(link, force=force)
         assert ((folder / "work").read_text(), file.read_text()) == ("of years", "text")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link", "precious"]
+
+    @pytest.mark.parametrize("force", [False, True])
+    @pytest.mark.parametrize("leads", ["a.cann", "nowhere.cann"])
+    @pytest.mark.parametrize("slash", ["", "/"])
+    def test_a_link_and_what_it_leads_to_are_left_alone(
+        self, tmp_path: Path, force: bool, leads: str, slash: str
+    ) -> None:
+        Recording(tmp_path / "a.cann").die()
+        link = tmp_path / "link.cann"
+        link.symlink_to(leads)
+        before = files_of(tmp_path)
+        with pytest.raises(BundleExists, match=f"link.cann is a symbolic link to {leads}; name {leads} itself"):
+            os.close(create_bundle(f"{link}{slash}", SESSION, SCHEMA.pack(), force=force))
+        assert link.is_symlink() and files_of(tmp_path) == before
+
+    def test_a_link_is_never_emptied(self, tmp_path: Path) -> None:
+        Recording(tmp_path / "a.cann").die()
+        (tmp_path / "link.cann").symlink_to("a.cann")
+        before = files_of(tmp_path)
+        with pytest.raises(NotADirectoryError):
+            remove_bundle(str(tmp_path / "link.cann"))
+        assert files_of(tmp_path) == before
+
+    @pytest.mark.parametrize("place", ["a.cann/b.cann", "a.cann/p0001/b.cann", "a.cann/p0002", "link/b", "a.cann/."])
+    def test_no_bundle_is_made_in_another(self, tmp_path: Path, place: str) -> None:
+        Recording(tmp_path / "a.cann").die()
+        (tmp_path / "link").symlink_to("a.cann/p0001")
+        before = files_of(tmp_path)
+        with pytest.raises(BundleExists, match=r"is inside the trace .*/a\.cann; choose a place outside of it"):
+            os.close(create_bundle(f"{tmp_path}/{place}", SESSION, SCHEMA.pack(), force=True))
+        assert files_of(tmp_path) == before
+
+    def test_an_old_bundle_that_cannot_be_removed_is_what_is_told(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Recording(tmp_path / "a.cann").die()
+        unlink = os.unlink
+
+        def refuse(path: str) -> None:
+            if ".old." in path:
+                raise PermissionError(13, os.strerror(13), path)
+            unlink(path)
+
+        monkeypatch.setattr("cannery.recorder.create.os.unlink", refuse)
+        with pytest.raises(PermissionError):
+            make(tmp_path / "a.cann", force=True)
+        assert Bundle.open(tmp_path / "a.cann").processes == []
 
     @pytest.mark.parametrize("name", ["notes.txt", "p0001/notes.txt", "more/file", "p1/process", "p0001/deep/file"])
     def test_a_bundle_with_other_files_in_it_is_never_replaced(self, tmp_path: Path, name: str) -> None:

@@ -1,5 +1,6 @@
 """Repair: an unfinished or damaged bundle is finished, what it cannot give back is named, and nothing gets worse."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -15,10 +16,10 @@ from click.testing import CliRunner
 from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.create import create_bundle
-from cannery.recorder.format import DamagedTrace
+from cannery.recorder.format import DamagedTrace, InUse
 from cannery.recorder.pack import HEADER_SIZE
 from cannery.recorder.records import Call, Enter, Note, Record
-from cannery.recorder.repair import InUse, Repaired, repair
+from cannery.recorder.repair import Repaired, repair
 from cannery.recorder.seal import finish
 from cannery.runtime.handles import handle_of
 from cannery.tools.main import main
@@ -255,6 +256,16 @@ def test_what_was_set_aside_does_not_keep_the_bundle_from_being_replaced(tmp_pat
     os.close(create_bundle(str(recording.path), "next", SCHEMA.pack(), force=True))
     with Bundle.open(recording.path) as bundle:
         assert (bundle.session, bundle.processes) == ("next", [])
+
+
+def test_a_second_repair_at_the_same_time_says_so(tmp_path: Path) -> None:
+    recording = killed(tmp_path / "a.cann")
+    other = os.open(recording.path, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with pytest.raises(InUse, match="another command is repairing it"):
+        repair(recording.path)
+    os.close(other)
+    assert repair(recording.path).done
 
 
 class Killed(BaseException):

@@ -142,7 +142,8 @@ class TestWrongUse:
                 file.write_bytes(bytes(byte ^ 1 for byte in file.read_bytes()))
             else:
                 file.unlink()
-            for args in (("replay", out), ("show", out, "--at", "5"), ("trim", out, "--calls", "5:6", "-o", trace)):
+            part = tmp_path / "c.cann"
+            for args in (("replay", out), ("show", out, "--at", "5"), ("trim", out, "--calls", "5:6", "-o", part)):
                 result = cannery(*args)
                 assert result.exit_code == 2, result.output
                 assert "the state that the trace begins with cannot be read" in result.stderr

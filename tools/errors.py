@@ -9,6 +9,7 @@ DIVERGED: Final = 1
 FAILED: Final = 2  # Cannery could not do what was asked: also click's status for wrong usage
 NOT_EXECUTABLE: Final = 126  # as the shells
 NOT_FOUND: Final = 127
+INTERRUPTED: Final = 130  # as the shells: 128 + SIGINT
 
 
 class Failure(click.ClickException):

@@ -4,6 +4,7 @@ import atexit
 import errno
 import gc
 import os
+import signal
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036  # before anything is imported that an older Python cannot read
@@ -12,11 +13,12 @@ if sys.version_info < (3, 11):  # noqa: UP036  # before anything is imported tha
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 from typing import Any, Final
 
 import click
 
-from cannery.tools.errors import Failure, suggestion
+from cannery.tools.errors import INTERRUPTED, Failure, suggestion
 
 # name -> what `cannery --help` says about it; the verb itself is the object `command` of its module
 VERBS: Final = {
@@ -42,13 +44,34 @@ _HELP: Final = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """Wrong usage is one line, where click prints four."""
+    """Wrong usage and Ctrl-C are one line each, where click prints more, and another status for the latter."""
     try:
         yield
     except _HELP:
         raise
     except click.UsageError as error:
         raise Failure(_usage(error)) from None
+    except KeyboardInterrupt:
+        raise Failure("interrupted", INTERRUPTED) from None
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """The first Ctrl-C ends the verb; a second one does not keep it from removing what it had half written."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Unless whoever started us has Ctrl-C ignored, as shells do in the background, or has it handled already."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _usage(error: click.UsageError) -> str:
@@ -72,7 +95,7 @@ class _Verbs(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Read the options of a verb, and run it."""
-        with _one_line():
+        with _one_line(), _interruptible():
             return super().invoke(ctx)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,5 +1,6 @@
 """``cannery diff``: what differs between two traces, and what caused it."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,9 +114,14 @@ def _wanted(a: "Bundle", b: "Bundle", calls: CallSet | None, ignore: tuple[str, 
 
 
 def _write_junit(path: str, found: Any, names: tuple[str, str]) -> None:
+    from cannery.recorder.create import check_outside
+    from cannery.recorder.format import BundleExists
     from cannery.tools.diff_text import junit
 
     try:
+        check_outside(os.path.realpath(path))
         Path(path).write_bytes(junit(found, names))
+    except BundleExists as error:
+        raise Failure(str(error)) from None
     except OSError as error:
         raise Failure(f"cannot write {path}: {error.strerror}") from None

@@ -31,14 +31,16 @@ def command(trace: str, target: str, payload: str, force: bool) -> None:  # fmt:
 
     Exit status: 0 done, 2 it could not be done: nothing is left at TRACE then.
     """
-    from cannery.recorder.format import TraceError
+    from cannery.recorder.format import BundleExists, TraceError
     from cannery.recorder.redact import redact
 
     try:
         redact(trace, target, hashes=payload == "hash", force=force)
+    except BundleExists as error:
+        raise Failure(str(error)) from None
     except TraceError as error:
         text = str(error)
-        raise Failure(text if text.startswith((trace, target)) else f"{trace}: {text}") from None
+        raise Failure(text if text.startswith(trace) else f"{trace}: {text}") from None
     except OSError as error:
         raise Failure(f"cannot write {target}: {error.strerror}") from None
     click.echo(f"{target}: written")

@@ -1,0 +1,70 @@
+"""Ctrl-C in a verb: one line, the status of shells, and nothing half written."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cannery.tools.main import main
+from tests import scenarios
+
+#: Verb and options, and the function in which it is interrupted.
+VERBS = {
+    "diff": (["diff", "a.cann", "a.cann"], "cannery.recorder.bundle.Bundle.open"),
+    "index": (["index", "a.cann", "--every", "5"], "cannery.recorder.keyframes.KeyframeWriter.add"),
+    "info": (["info", "a.cann"], "cannery.recorder.bundle.Bundle.open"),
+    "redact": (["redact", "a.cann", "-o", "b.cann"], "cannery.recorder.rewrite.ChunkWriter.add"),
+    "repair": (["repair", "a.cann"], "cannery.recorder.mend.StreamRepair.run"),
+    "replay": (["replay", "a.cann"], "cannery.replayer.replay.Replay.run"),
+    "show": (["show", "a.cann"], "cannery.recorder.process.ProcessStream.records"),
+    "stats": (["stats", "a.cann"], "cannery.recorder.process.ProcessStream.records"),
+    "trim": (["trim", "a.cann", "--calls", "3:9", "-o", "b.cann"], "cannery.recorder.files.Folder.replace"),
+}
+
+
+def press(*_: object, **__: object) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_verb_ends_with_one_line(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenarios.ALL["memory"]().save(tmp_path / "a.cann")
+    monkeypatch.chdir(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    arguments, where = VERBS[verb]
+    monkeypatch.setattr(where, press)
+    result = CliRunner().invoke(main, arguments)
+    assert (result.exit_code, result.stderr) == (130, "cannery: interrupted\n")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_one_does_not_keep_it_from_cleaning_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cannery.recorder import redact
+
+    scenarios.ALL["memory"]().save(tmp_path / "a.cann")
+    monkeypatch.chdir(tmp_path)
+    remove = redact.remove_bundle
+
+    def press_and_remove(path: str) -> None:
+        press()
+        remove(path)
+
+    monkeypatch.setattr("cannery.recorder.redact.remove_bundle", press_and_remove)
+    monkeypatch.setattr("cannery.recorder.rewrite.ChunkWriter.add", press)
+    result = CliRunner().invoke(main, ["redact", "a.cann", "-o", "b.cann"])
+    assert (result.exit_code, result.stderr) == (130, "cannery: interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.cann"]
+
+
+def test_an_ignored_interrupt_stays_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenarios.ALL["memory"]().save(tmp_path / "a.cann")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("cannery.recorder.process.ProcessStream.inflight", lambda _: press() or [])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert CliRunner().invoke(main, ["repair", "a.cann"]).exit_code == 0
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
