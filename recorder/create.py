@@ -12,7 +12,7 @@ from cannery.recorder.format import BundleExists, DamagedTrace, TraceError
 from cannery.recorder.schema import expand, schema_digest
 from cannery.recorder.sheet import pack_sheet, replace_file, unpack_sheet
 
-_BUNDLE_FILES: Final = frozenset({format.BUNDLE, format.SCHEMA, format.END})
+_BUNDLE_FILES: Final = frozenset({format.BUNDLE, format.SCHEMA, format.END, format.STOP})
 _KEYFRAMES: Final = (format.KEYFRAMES, format.ORIGIN)
 _PROCESS_FILES: Final = frozenset(
     {
@@ -114,7 +114,8 @@ def check_replaceable(path: str) -> None:
 
 
 def _is_window(name: str) -> bool:
-    return any(format.window_number(name, suffix) is not None for suffix in (format.JOURNAL, format.CHUNK))
+    suffixes = format.JOURNAL, format.CHUNK, format.PACKED, format.STATE
+    return any(format.window_number(name, suffix) is not None for suffix in suffixes)
 
 
 def _in_use(path: str) -> bool:

@@ -23,6 +23,8 @@ CHUNK: Final = ".chunk"
 UNFINISHED: Final = ".new"
 LOST: Final = ".lost"  # what a repair replaced, kept aside
 PACKED: Final = ".pack"
+STATE: Final = ".origin"  # of a tail: the content of the state that it begins with, by the number of its first call
+STOP: Final = "stop"  # says that the tails of a bundle are complete
 
 # Kinds of record that are not calls (section 5)
 WINDOW: Final = -1
@@ -110,6 +112,9 @@ DIGEST: Final = 16
 
 # Sizes and limits (sections 4, 10 and 13)
 WINDOW_SIZE: Final = 4 << 20
+TAIL_WINDOW: Final = 256 << 10  # of a process of which only the tail is kept
+TAIL_PACK: Final = 16 << 20  # its windows end when their payloads have so many bytes
+TAIL_PACKS: Final = 2  # so many windows before the first that is kept, packs are kept too
 WINDOW_RESERVE: Final = 256  # kept free for a STOPPED record
 MAX_REASON: Final = 240  # bytes of its text
 PAGE: Final = 4096

@@ -30,11 +30,15 @@ class Keyframe(NamedTuple):
 class Keyframes:
     """The keyframes of one pair of files, to read. ``frames`` are in the order of the stream."""
 
-    def __init__(self, folder: Folder, name: str, tool: str, frames: list[Keyframe], blobs: bytes) -> None:
+    def __init__(
+        self, folder: Folder, name: str, tool: str, frames: list[Keyframe], blobs: bytes, apart: int | None
+    ) -> None:
+        """``name`` is that of the pack; ``apart`` its number, if it has one."""
+        self.apart = apart
         self.tool = tool
         self.frames = frames
         self._folder = folder
-        self._name = f"{name}{format.PACKED}"
+        self._name = name
         self._places = {digest: (offset, size) for digest, offset, size in _ENTRY.iter_unpack(blobs)}
 
     @classmethod
@@ -52,13 +56,14 @@ class Keyframes:
         sheet, end = unpack_sheet(data, path)
         try:
             frames = [_frame(*entry) for entry in sheet["frames"]]
-            tool, blobs = sheet["tool"], sheet["blobs"]
+            tool, blobs, apart = sheet["tool"], sheet["blobs"], sheet.get("apart")
+            pack = f"{name}{format.PACKED}" if apart is None else format.window_name(apart, format.STATE)
             whole = end == len(data) and isinstance(tool, str) and len(blobs) % _ENTRY.size == 0
         except (KeyError, TypeError, ValueError):
             whole = False
         if not whole:
             raise DamagedTrace(path, 0, "the sheet is not that of keyframes")
-        return cls(folder, name, tool, frames, blobs)
+        return cls(folder, pack, tool, frames, blobs, apart)
 
     def before(self, call: int) -> list[Keyframe]:
         """Those from which that call can be reached, the nearest first."""
@@ -99,17 +104,22 @@ def _frame(window: Any, offset: Any, call: Any, time: Any, digest: Any) -> Keyfr
 
 
 class KeyframeWriter:
-    """Writes a pair of files; nothing of it is seen before :meth:`finish`. ``size``: bytes that the pack has so far."""
+    """Writes a pair of files; nothing of it is seen before :meth:`finish`. ``size``: bytes that the pack has so far.
 
-    def __init__(self, folder: Folder, name: str, tool: str) -> None:
+    ``apart``: the pack is named by that number, so that the one before stays until the sheet names this one.
+    """
+
+    def __init__(self, folder: Folder, name: str, tool: str, apart: int | None = None) -> None:
         """Raises OSError."""
         self.size = 0
         self.frames: list[Keyframe] = []
         self._folder = folder
         self._name = name
         self._tool = tool
+        self._apart = apart
         self._blobs: dict[bytes, bytes] = {}
-        self._unfinished = f"{name}{format.PACKED}{format.UNFINISHED}"
+        self._pack = f"{name}{format.PACKED}" if apart is None else format.window_name(apart, format.STATE)
+        self._unfinished = f"{self._pack}{format.UNFINISHED}"
         folder.remove(self._unfinished)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._descriptor = os.open(self._unfinished, flags, 0o666, dir_fd=folder.descriptor)
@@ -140,9 +150,11 @@ class KeyframeWriter:
         os.close(self._descriptor)
         self._descriptor = -1
         descriptor = self._folder.descriptor
-        os.rename(self._unfinished, f"{self._name}{format.PACKED}", src_dir_fd=descriptor, dst_dir_fd=descriptor)
+        os.rename(self._unfinished, self._pack, src_dir_fd=descriptor, dst_dir_fd=descriptor)
         frames = [(*frame.position, frame.digest) for frame in self.frames]
-        sheet = {"tool": self._tool, "frames": frames, "blobs": b"".join(self._blobs.values())}
+        sheet: dict[str, Any] = {"tool": self._tool, "frames": frames, "blobs": b"".join(self._blobs.values())}
+        if self._apart is not None:
+            sheet["apart"] = self._apart
         self._folder.replace(self._name, pack_sheet(sheet))
 
     def abandon(self) -> None:

@@ -7,12 +7,14 @@ from cannery.recorder.chunk import MAX_CHUNK, Summary, failing_functions, pack_c
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace
 from cannery.recorder.index import read_index
+from cannery.recorder.pack import pack_names
 from cannery.recorder.packing import pack
 from cannery.recorder.policy import GIVEN_KINDS, PolicyError, parse_policy
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.schema import Schema
 from cannery.recorder.seal import rebuild_index
 from cannery.recorder.stream import Head, committed, layouts_of, read_head
+from cannery.recorder.tail_files import drop_before
 
 LOST_RECORDS: Final = "records lost: "
 """How the STOPPED record begins that a repair puts where the readable part of a stream ends."""
@@ -43,6 +45,8 @@ class StreamRepair:
     def run(self, done: list[str], lost: list[str]) -> None:
         """Add what was done and what is lost. Raises OSError."""
         self._slots(done)
+        if self._stream.header.get("tail") is not None and drop_before(self._folder):
+            done.append(f"{self._name}: what lies before the tail removed")
         windows = self._windows(done, lost)
         self._cut_end(windows, done)
         self._payloads(done, lost)
@@ -63,9 +67,11 @@ class StreamRepair:
         present, indexed = self._numbers()
         highest = max(present | indexed, default=0)
         ends: list[_Window] = []
-        expected: Head | None = Head(1, 0, 0)
+        first = self._stream.first_head
+        # A tail may begin in the middle of a window, whose head is that of what is not kept any more.
+        expected: Head | None = first if self._stream.header.get("tail") is None else None
         sealed = 0
-        for number in range(1, highest + 1):
+        for number in range(first.window, highest + 1):
             window = self._read(number, expected, number == highest)
             if window.damage is None:
                 for gap in ends:
@@ -184,27 +190,34 @@ class StreamRepair:
             done.append(f"{damage}; kept aside as {format.INFLIGHT}{format.LOST}")
 
     def _payloads(self, done: list[str], lost: list[str]) -> None:
-        """Make the pack one that can be read to its end, and name the calls whose payload it does not have."""
-        try:
-            found = salvage.survey(self._folder)
-        except DamagedTrace as damage:
-            lost.append(str(damage))
-            return
-        path = self._folder.label + format.PACK
-        if found is not None and not found.whole:
+        """Make packs ones that can be read to their end, and name the calls whose payload they do not have."""
+        stored: set[bytes] = set()
+        for name in pack_names(self._folder, self._stream.header):
+            try:
+                found = salvage.survey(self._folder, name)
+            except DamagedTrace as damage:
+                lost.append(str(damage))
+                return
+            if found is not None:
+                self._mend_pack(name, found, done, lost)
+                stored.update(digest for digest, _ in found.frames)
+        missing = self._missing(stored)
+        if missing:
+            call = f"call #{missing[0]} is the first that has one" if missing[0] is not None else "none by a call"
+            lost.append(f"{self._name}: payloads of {len(missing)} records are lost; {call}")
+
+    def _mend_pack(self, name: str, found: salvage.Salvage, done: list[str], lost: list[str]) -> None:
+        path = self._folder.label + name
+        if not found.whole:
             for offset, size in found.gaps:
                 lost.append(f"{path}: {size} bytes at byte {offset} are no payload")
             if found.altered:
                 lost.append(f"{path}: {len(found.altered)} payloads with other bytes than their digest says")
-            salvage.rewrite(self._folder, found)
+            salvage.rewrite(self._folder, found, name)
             done.append(f"{path}: written anew with what can be read, the old one kept aside")
-        elif found is not None and found.torn:
-            salvage.cut(self._folder, found)
+        elif found.torn:
+            salvage.cut(self._folder, found, name)
             done.append(f"{path}: {found.torn} bytes of a payload that was being written removed")
-        missing = self._missing({digest for digest, _ in found.frames} if found is not None else set())
-        if missing:
-            call = f"call #{missing[0]} is the first that has one" if missing[0] is not None else "none by a call"
-            lost.append(f"{self._name}: payloads of {len(missing)} records are lost; {call}")
 
     def _missing(self, stored: set[bytes]) -> list[int | None]:
         """The numbers of the calls with a payload that the policy kept and the pack does not have."""

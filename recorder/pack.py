@@ -2,19 +2,26 @@
 
 import os
 import struct
-from collections.abc import Iterator
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from cannery.recorder.files import Folder
-from cannery.recorder.format import PACK, DamagedTrace, MissingFile
+from cannery.recorder.format import PACK, PACKED, DamagedTrace, MissingFile, window_number
 
 FRAME_MAGIC: Final = b"\x89CP\n"
 _HEADER: Final = struct.Struct("<4sIQ16s")
 _BODY: Final = struct.Struct("<Q16s")
 HEADER_SIZE: Final = _HEADER.size
 _BLOCK: Final = 1 << 20
+
+
+def pack_names(folder: Folder, header: Mapping[str, Any]) -> list[str]:
+    """The files that have a process's payloads: one, or where only the tail of its stream is kept, one a window."""
+    if header.get("tail") is None:
+        return [PACK]
+    return [name for name in folder.names() if window_number(name, PACKED) is not None]
 
 
 Stored: TypeAlias = tuple[int, int]
@@ -55,7 +62,9 @@ class Pack:
     """The pack of a process, to read. ``stored`` says where the content of a digest lies; ``end`` is where the last
     frame ends, and ``damage`` what stands there instead of the end of the pack, if something does."""
 
-    def __init__(self, folder: Folder, known: dict[bytes, Stored] | None = None, known_end: int = 0) -> None:
+    def __init__(
+        self, folder: Folder, known: dict[bytes, Stored] | None = None, known_end: int = 0, name: str = PACK
+    ) -> None:
         """``known`` are the frames of the first ``known_end`` bytes, from an index; the others are added to it.
 
         Raises:
@@ -64,10 +73,10 @@ class Pack:
         self.stored: dict[bytes, Stored] = {} if known is None else known
         self.end = known_end if known is not None else 0
         self.damage: DamagedTrace | None = None
-        self._path = folder.label + PACK
+        self._path = folder.label + name
         self._size = 0
         try:
-            self._descriptor = folder.open(PACK)
+            self._descriptor = folder.open(name)
         except FileNotFoundError:
             self._descriptor = -1
             if self.stored:
@@ -76,6 +85,12 @@ class Pack:
         self._size = os.fstat(self._descriptor).st_size
         if self.end > self._size:
             self.damage = DamagedTrace(self._path, self._size, f"the file ends here, and not at byte {self.end}")
+        self.read_on()
+
+    def read_on(self) -> None:
+        """Take in the frames that were added since."""
+        if self._descriptor < 0:
+            return
         try:
             for digest, stored in scan(self._descriptor, self._path, self.end):
                 self.stored.setdefault(digest, stored)

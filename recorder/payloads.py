@@ -46,12 +46,14 @@ class PayloadStore:
         "_by_size",
         "_descriptor",
         "_end",
+        "_full",
         "_given",
         "_hasher",
         "_heads",
         "_identity",
         "_known",
         "_limit",
+        "_most",
         "_on_stop",
         "_path",
         "_present",
@@ -78,6 +80,8 @@ class PayloadStore:
         self._known: set[bytes] = set()
         self._heads: set[tuple[int, bytes]] = set()
         self._hasher = xxh3_128()
+        self._most = 1 << 62
+        self._full: Callable[[], None] = _nothing
         self.stopped = False
 
     def serve(self, function: str | None) -> None:
@@ -127,6 +131,21 @@ class PayloadStore:
                 return None
             hasher.update(part)
         return size, hasher.digest()
+
+    def split(self, most: int, full: Callable[[], None]) -> None:
+        """Have ``full`` called, after each payload, while the pack has ``most`` bytes: :meth:`turn` is to follow."""
+        self._most, self._full = most, full
+
+    def turn(self, path: str) -> None:
+        """Go on in another pack, which has to have all that is kept from here on."""
+        if self.stopped:
+            return
+        self.close()
+        self.stopped = False
+        self._path = path
+        self._end = 0
+        self._known.clear()
+        self._heads.clear()
 
     def close(self) -> None:
         """Let go of the file. Also what a forked child does with its parent's store."""
@@ -182,16 +201,20 @@ class PayloadStore:
         size = len(view)
         if size < _ALLOCATED:
             if self._begin(0, 0) and self._write([frame_header(size, digest), view], self._end):
-                self._remember(digest)
-                self._end += HEADER_SIZE + size
+                self._added(size, digest)
         elif self._begin(self._end + HEADER_SIZE, size) and self._write([view], self._end + HEADER_SIZE):
             self._commit(size, digest)
 
     def _commit(self, size: int, digest: bytes) -> None:
         """The content is written: the header makes it count."""
         if self._write([frame_header(size, digest)], self._end):
-            self._remember(digest)
-            self._end += HEADER_SIZE + size
+            self._added(size, digest)
+
+    def _added(self, size: int, digest: bytes) -> None:
+        self._remember(digest)
+        self._end += HEADER_SIZE + size
+        if self._end >= self._most:
+            self._full()
 
     def _remember(self, digest: bytes) -> None:
         if len(self._known) >= _REMEMBERED:
@@ -254,3 +277,7 @@ class PayloadStore:
         if not self.stopped:
             self.stopped = True
             self._on_stop(f"payloads cannot be written: {reason(error)}")
+
+
+def _nothing() -> None:
+    pass

@@ -1,9 +1,10 @@
 """The stream of one process in a bundle: its records, counts, payloads, and what was in flight."""
 
+import contextlib
 import os
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final, NamedTuple
 
 from cannery.recorder import format
@@ -13,8 +14,8 @@ from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace, MissingFile
 from cannery.recorder.index import Index, read_index
 from cannery.recorder.keyframes import Keyframes, KeyframeWriter
-from cannery.recorder.pack import Pack
-from cannery.recorder.positions import begin_at, origin_of
+from cannery.recorder.pack import Pack, pack_names
+from cannery.recorder.positions import begin_at, behead, origin_of, tail_of
 from cannery.recorder.records import Call, Enter, Record
 from cannery.recorder.schema import FunctionForm, Schema
 from cannery.recorder.sheet import read_optional_sheet
@@ -83,9 +84,15 @@ class ProcessStream:
         self._folder = folder
         self._layouts = layouts_of(schema)
         self._failing = failing_functions(schema)
-        self._pack: Pack | None = None
+        self._packs: dict[str, Pack] = {}
         self._known_index: Index | None = None
         self._origin = origin_of(header, folder)
+        self._begin: Position | None = None
+        self._lost_origin: DamagedTrace | None = None
+        try:
+            self._begin = tail_of(header, folder)
+        except DamagedTrace as damage:  # what is kept can be read all the same
+            self._lost_origin = damage
 
     # What it is
 
@@ -119,8 +126,18 @@ class ProcessStream:
 
     @property
     def first_head(self) -> Head:
-        """The head of the first window: call 0 at time 0, unless the stream was cut out of another."""
-        return Head(1, *self._origin)
+        """The head of the first window: call 0 at time 0, unless the stream was cut out of another, or is the end of
+        one."""
+        if self._begin is not None:
+            return Head(self._begin.window, self._begin.call, self._begin.time)
+        if self._lost_origin is not None:
+            return self._first_that_is_there()
+        return self._origin or Head(1, 0, 0)
+
+    @property
+    def begins_with_a_state(self) -> bool:
+        """Whether the stream has not all calls that its process made from the first on."""
+        return self._origin is not None or self._begin is not None or self._lost_origin is not None
 
     # Records
 
@@ -182,7 +199,7 @@ class ProcessStream:
         """The records of the windows from number ``first`` to before ``end``. Raises DamagedTrace."""
         windows = self._windows()
         kept = {number: windows[number] for number in windows if number >= first and (end is None or number < end)}
-        return self._read(kept, self.first_head if first == 1 else None, tolerant=False)
+        return self._read(kept, self.first_head if first == self.first_head.window else None, tolerant=False)
 
     def counts(self) -> Counts:
         """Totals, from the index and the sheets where there are some.
@@ -246,7 +263,7 @@ class ProcessStream:
 
     def damage_beside(self) -> list[DamagedTrace]:
         """What is damaged beside the records: how the process ended, which calls were in flight."""
-        found: list[DamagedTrace] = []
+        found: list[DamagedTrace] = [] if self._lost_origin is None else [self._lost_origin]
         for read in (lambda: self.end, self.inflight):
             try:
                 read()
@@ -257,7 +274,7 @@ class ProcessStream:
     def verify(self) -> list[DamagedTrace]:
         """Every damage that checksums show, in windows and payloads: reads all of the process's files."""
         found: list[DamagedTrace] = []
-        expected = 1
+        expected = self.first_head.window
         for number in self._windows():
             if number != expected:
                 found.append(self._missing(expected))
@@ -267,16 +284,17 @@ class ProcessStream:
             except DamagedTrace as damage:
                 found.append(damage)
         try:
-            pack = self._payloads()
+            packs = self._payloads()
         except DamagedTrace as damage:
             return [*found, damage]
-        if pack.damage is not None:
-            found.append(pack.damage)
-        for digest in pack.stored:
-            try:
-                pack.content(digest)
-            except DamagedTrace as damage:
-                found.append(damage)
+        for pack in packs:
+            if pack.damage is not None:
+                found.append(pack.damage)
+            for digest in pack.stored:
+                try:
+                    pack.content(digest)
+                except DamagedTrace as damage:
+                    found.append(damage)
         return found
 
     # States
@@ -300,6 +318,17 @@ class ProcessStream:
         content, _ = self._load(head.window)
         return Position(head.window, head_size(content), head.call, head.time)
 
+    def place_of(self, number: int) -> Position | None:
+        """Where the first record of a window stands; None where nothing was written yet. Raises DamagedTrace."""
+        content, journal = self._load(number)
+        path = self._folder.label + format.window_name(number, format.JOURNAL if journal else format.CHUNK)
+        head = read_head(content, path, journal=journal)
+        return None if head is None else Position(number, head_size(content), head.call, head.time)
+
+    def window_numbers(self) -> list[int]:
+        """Of the windows that there are, ascending."""
+        return [*self._windows()]
+
     # Payloads
 
     def payload(self, digest: bytes) -> bytes | None:
@@ -308,16 +337,32 @@ class ProcessStream:
         Raises:
             DamagedTrace: the pack cannot be read, or the content was altered.
         """
-        return self._payloads().content(digest)
+        for pack in self._payloads():
+            content = pack.content(digest)
+            if content is not None:
+                return content
+        return None
 
     def payload_sizes(self) -> dict[bytes, int]:
         """Digest and size of all that this process stored. Raises DamagedTrace."""
-        return {digest: size for digest, (_, size) in self._payloads().stored.items()}
+        return {digest: size for pack in self._payloads() for digest, (_, size) in pack.stored.items()}
+
+    def look_again(self) -> None:
+        """Take in the payloads that a process that still runs has stored since. Raises DamagedTrace."""
+        for name, pack in [*self._packs.items()]:
+            if self._folder.size(name) is None:
+                pack.close()
+                del self._packs[name]
+            else:
+                pack.read_on()
+        for name in pack_names(self._folder, self.header):
+            if name not in self._packs:
+                self._packs[name] = Pack(self._folder, name=name)
 
     def close(self) -> None:
-        if self._pack is not None:
-            self._pack.close()
-            self._pack = None
+        for pack in self._packs.values():
+            pack.close()
+        self._packs.clear()
         self._folder.close()
 
     # Windows
@@ -337,7 +382,17 @@ class ProcessStream:
         index = self._read_index()
         if index is not None and all(index.chunks.get(n, (None, -1))[1] == self._stored(n) for n in found):
             found = dict.fromkeys(index.chunks, True) | found
-        return dict(sorted(found.items()))
+        first = 1 if self._begin is None else self._begin.window  # those before it are about to be removed
+        return dict(sorted((number, journal) for number, journal in found.items() if number >= first))
+
+    def _first_that_is_there(self) -> Head:
+        """The head of the first window that can be read."""
+        for number in self._windows():
+            with contextlib.suppress(DamagedTrace):
+                place = self.place_of(number)
+                if place is not None:
+                    return Head(number, place.call, place.time)
+        return Head(1, 0, 0)
 
     def _read(
         self,
@@ -388,7 +443,18 @@ class ProcessStream:
                 expected = None
 
     def _load(self, number: int) -> tuple[bytes, bool]:
-        """The bytes of a window, and whether they are a journal's. A journal may be sealed at any moment."""
+        """The bytes of a window, and whether they are a journal's; of the first, from where the stream begins."""
+        content, journal = self._load_all(number)
+        if self._is_beheaded(number):
+            assert self._begin is not None
+            content = behead(content, self._begin, self._folder.label + format.window_name(number, format.CHUNK))
+        return content, journal
+
+    def _is_beheaded(self, number: int) -> bool:
+        return self._begin is not None and self._begin.window == number
+
+    def _load_all(self, number: int) -> tuple[bytes, bool]:
+        """All of a window. A journal may be sealed at any moment."""
         chunk, journal = format.window_name(number, format.CHUNK), format.window_name(number, format.JOURNAL)
         for _ in range(2):
             try:
@@ -429,17 +495,17 @@ class ProcessStream:
     def _summaries(self) -> dict[int, Summary]:
         windows = self._windows()
         index = self._index(windows)
-        if index is not None:
-            return {number: summary for number, (summary, _) in index.chunks.items()}
+        known = {} if index is None else {number: summary for number, (summary, _) in index.chunks.items()}
         found = {}
         for number, is_journal in windows.items():
-            summary = self._summary(number, is_journal)
+            whole = None if self._is_beheaded(number) else known.get(number)
+            summary = whole or self._summary(number, is_journal)
             if summary is not None:
                 found[number] = summary
         return found
 
     def _summary(self, number: int, is_journal: bool) -> Summary | None:
-        if not is_journal:
+        if not is_journal and not self._is_beheaded(number):
             return read_summary(self._folder, format.window_name(number, format.CHUNK))
         content, journal = self._load(number)
         path = self._folder.label + format.window_name(number, format.JOURNAL)
@@ -474,14 +540,16 @@ class ProcessStream:
                 raise
             return None
 
-    def _payloads(self) -> Pack:
-        if self._pack is None:
+    def _payloads(self) -> Collection[Pack]:
+        if not self._packs:
             index = self._index(self._windows())
             known, start = (index.payloads(), index.pack_end) if index is not None else (None, 0)
-            self._pack = Pack(self._folder, known, start)
-            if self._pack.damage is not None:
-                self._add_problem(self._pack.damage)
-        return self._pack
+            for name in pack_names(self._folder, self.header):
+                pack = Pack(self._folder, known, start) if name == format.PACK else Pack(self._folder, name=name)
+                self._packs[name] = pack
+                if pack.damage is not None:
+                    self._add_problem(pack.damage)
+        return self._packs.values()
 
     def _add_problem(self, damage: DamagedTrace) -> None:
         if str(damage) not in map(str, self.problems):

@@ -61,7 +61,7 @@ def redact(source: str | Path, target: str | Path, *, hashes: bool = True, force
         for stream in bundle.processes:
             if stream.alive:
                 raise NotFinished(f"process {stream.ordinal} still runs; redact the trace when it has ended")
-            if stream.header.get("origin") is not None:
+            if stream.begins_with_a_state:
                 raise NotFinished(
                     f"process {stream.ordinal} begins with a state, which has content of device memory; redact the "
                     "whole trace instead"
@@ -90,6 +90,7 @@ def _redact_process(stream: ProcessStream, bundle: Folder, redactor: "Redactor")
             "payload_limit": None,
             "host": {},
             "redacted": True,
+            "tail": None,
         }
         folder.replace(format.PROCESS, pack_sheet({**stream.header, **kept}))
         if stream.end is not None:

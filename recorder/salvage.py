@@ -26,11 +26,11 @@ class Salvage(NamedTuple):
         return not self.altered and not self.gaps
 
 
-def survey(folder: Folder) -> Salvage | None:
+def survey(folder: Folder, name: str) -> Salvage | None:
     """Read a pack through; None when there is none. Raises DamagedTrace: it cannot be opened."""
-    path = folder.label + format.PACK
+    path = folder.label + name
     try:
-        descriptor = folder.open(format.PACK)
+        descriptor = folder.open(name)
     except FileNotFoundError:
         return None
     try:
@@ -60,18 +60,18 @@ def survey(folder: Folder) -> Salvage | None:
         os.close(descriptor)
 
 
-def rewrite(folder: Folder, salvage: Salvage) -> None:
+def rewrite(folder: Folder, salvage: Salvage, name: str) -> None:
     """Replace the pack by one with the whole frames; the old one is kept aside.
 
     Raises:
         OSError: it cannot be written; the old pack is in its place.
     """
-    unfinished, lost = format.PACK + format.UNFINISHED, format.PACK + format.LOST
+    unfinished, lost = name + format.UNFINISHED, name + format.LOST
     folder.remove(unfinished)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     target = os.open(unfinished, flags, 0o666, dir_fd=folder.descriptor)
     try:
-        for part in _parts(folder, salvage):
+        for part in _parts(folder, salvage, name):
             done = 0
             while done < len(part):
                 done += os.write(target, memoryview(part)[done:])
@@ -80,22 +80,22 @@ def rewrite(folder: Folder, salvage: Salvage) -> None:
         raise
     finally:
         os.close(target)
-    folder.keep_aside(format.PACK, lost)
-    os.rename(unfinished, format.PACK, src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor)
+    folder.keep_aside(name, lost)
+    os.rename(unfinished, name, src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor)
 
 
-def cut(folder: Folder, salvage: Salvage) -> None:
+def cut(folder: Folder, salvage: Salvage, name: str) -> None:
     """Take off the frame that was being written. Raises OSError."""
     end = max((sum(stored) for _, stored in salvage.frames), default=0)
-    descriptor = os.open(format.PACK, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.descriptor)
+    descriptor = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.descriptor)
     try:
         os.ftruncate(descriptor, end)
     finally:
         os.close(descriptor)
 
 
-def _parts(folder: Folder, salvage: Salvage) -> Iterator[bytes]:
-    pack = Pack(folder, dict(salvage.frames), 1 << 62)
+def _parts(folder: Folder, salvage: Salvage, name: str) -> Iterator[bytes]:
+    pack = Pack(folder, dict(salvage.frames), 1 << 62, name)
     try:
         for digest, _ in salvage.frames:
             content = pack.content(digest)

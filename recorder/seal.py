@@ -22,6 +22,7 @@ from cannery.recorder.pack import Pack
 from cannery.recorder.schema import Schema
 from cannery.recorder.sheet import pack_sheet, read_sheet
 from cannery.recorder.stream import committed, layouts_of
+from cannery.recorder.tail_files import first_window
 
 
 class Sealed(NamedTuple):
@@ -191,9 +192,10 @@ def rebuild_index(folder: Folder) -> bool:
     """
     chunks: dict[int, tuple[Summary, int]] = {}
     try:
+        first = first_window(folder)
         for name in folder.names():
             number = format.window_number(name, format.CHUNK)
-            if number is not None:
+            if number is not None and number >= first:
                 chunks[number] = read_summary(folder, name), folder.size(name) or 0
         pack = Pack(folder)
     except (DamagedTrace, FileNotFoundError):

@@ -36,6 +36,7 @@ class StreamWriter:
         "_open",
         "_running",
         "_window",
+        "before_window",
         "calls",
         "pack",
         "position",
@@ -75,6 +76,7 @@ class StreamWriter:
         self.room = 0  # records end at or before this offset; below 0: recording ended
         self.stopped: str | None = None
         self.window_size = window_size
+        self.before_window: Callable[[int], str | None] | None = None  # why there is to be no window of that number
         self._roll(0)
 
     # Records
@@ -183,6 +185,11 @@ class StreamWriter:
 
     # End
 
+    def end_window(self) -> None:
+        """Have the next record begin another window."""
+        if self.stopped is None:
+            self.room = self.position
+
     def stop(self, reason: str) -> None:
         """End the recording here: say so in the room that every window keeps, and once to ``on_stop``."""
         if self.stopped is not None:
@@ -263,6 +270,10 @@ class StreamWriter:
 
     def _roll(self, record_size: int) -> None:
         """Go on in a new window that has room for a record of that size."""
+        ended = None if self.before_window is None else self.before_window(self._number + 1)
+        if ended is not None:
+            self.stop(ended)
+            return
         size = max(self.window_size, round_to_page(_WINDOW_HEAD + record_size + format.WINDOW_RESERVE))
         try:
             self._open_window(size)

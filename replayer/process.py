@@ -109,10 +109,10 @@ def new_replay(
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
     except OSError as error:
         raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
-    if stream.header.get("origin") is not None:
+    if stream.begins_with_a_state:
         if changes:
             raise ReplayError(
-                f"process {stream.ordinal}: the trace begins in the middle of another one, in a state that other"
+                f"process {stream.ordinal}: the trace begins with call #{stream.first_head.call}, in a state that other"
                 " settings would not have led to; replay the whole trace"
             )
         _begin(replay, stream)

@@ -68,9 +68,7 @@ def trim(
     return Trimmed(first, count, size)
 
 
-def _write(
-    path: str, bundle: Bundle, stream: ProcessStream, replay: Replay, start: Position, last: int | None
-) -> None:
+def _write(path: str, bundle: Bundle, stream: ProcessStream, replay: Replay, start: Position, last: int | None) -> None:
     """Write the process of the new bundle; ``replay`` is at ``start``, and goes on to the end."""
     name = format.process_name(stream.ordinal)
     os.mkdir(f"{path}/{name}")  # noqa: PTH102
@@ -89,7 +87,7 @@ def _header(stream: ProcessStream, start: Position) -> dict[str, Any]:
     host = stream.header.get("host")
     if isinstance(host, dict):  # without what tells that the process is still there
         host = {key: value for key, value in host.items() if key != "born"}
-    return {**stream.header, "host": host, "origin": {"call": start.call, "time": start.time}}
+    return {**stream.header, "host": host, "origin": {"call": start.call, "time": start.time}, "tail": None}
 
 
 def _write_origin(folder: Folder, replay: Replay, start: Position) -> None:

@@ -13,7 +13,8 @@ VARIABLES: Final = tuple(
     for name in (
         # what results depend on
         *("PRODUCT", "DEVICES", "SCHEDULE", "CLOCK", "BEHAVIOUR", "ACL_API", "VIRTUALISED", "KERNELS", "STRICT"),
-        *("TRACE", "FORCE", "RECORD", "PAYLOAD", "PAYLOAD_LIMIT", "CALLS", "SESSION", "ENGINE", "CACHE", "RUNTIME_DIR"),
+        *("TRACE", "FORCE", "RECORD", "PAYLOAD", "PAYLOAD_LIMIT", "CALLS", "KEEP", "SESSION"),
+        *("ENGINE", "CACHE", "RUNTIME_DIR"),
         *("LAUNCH", "SHARED", "PURE", "ENCODER"),  # set by `cannery run`, and for developers
     )
 )

@@ -20,6 +20,7 @@ from cannery.recorder.forms import schema_of
 from cannery.recorder.payloads import PayloadStore
 from cannery.recorder.policy import parse_policy
 from cannery.recorder.sizes import SizeError, parse_size
+from cannery.recorder.tail import COMPLETE, Keep, between_windows, is_complete
 from cannery.recorder.writer import StreamWriter
 from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import Invoke
@@ -85,6 +86,9 @@ class Recording:
         parent: "Recording | None",
     ) -> None:
         policy = parse_policy(variables.get("CANNERY_PAYLOAD") or "input")
+        keep = _tail(variables, path)
+        if keep is not None and is_complete(path):
+            return
         selection = None
         if variables.get("CANNERY_CALLS"):
             from cannery.recorder.selection import parse_selection
@@ -117,6 +121,7 @@ class Recording:
             payload=str(policy),
             payload_limit=limit,
             calls=variables.get("CANNERY_CALLS") or None,
+            tail=None if keep is None else str(keep),
             parent=parent.folder.ordinal if parent is not None and parent.folder is not None else None,
             first_ordinal=machine.ordinal,
             host={"arguments": _command_line()},
@@ -127,9 +132,16 @@ class Recording:
         wire = Wire(book)
         by_engine = variables.get("CANNERY_ENCODER") != "python" and selection is None
         make_writer = JournalWriter if by_engine else StreamWriter
-        writer = make_writer(self.folder.path, schema.functions, wire, self._stopped, start=start, mapper=map_file)
+        size = format.WINDOW_SIZE if keep is None else format.TAIL_WINDOW
+        writer = make_writer(
+            self.folder.path, schema.functions, wire, self._stopped, start=start, mapper=map_file, window_size=size
+        )
         self.writer = writer
         self.payloads = PayloadStore(self.folder.pack, str(policy), limit, writer.stop)
+        if keep is not None:
+            writer.before_window = between_windows(path, self.folder.path, self.payloads)
+            writer.before_window(1)
+            self.payloads.split(format.TAIL_PACK, writer.end_window)
         if policy.names_functions or selection is not None:
             machine.tell_functions()
             host.moving = machine.moving
@@ -151,6 +163,8 @@ class Recording:
 
     def _stopped(self, reason: str) -> None:
         lib.cannery_set_inflight(ffi.NULL, 0)
+        if reason == COMPLETE:
+            return  # the launcher has said so
         say(f"recording to {self.path} ended: {reason}; the program goes on")
 
     # Steps
@@ -229,6 +243,17 @@ class Recording:
             self.writer.close()
         if self.payloads is not None:
             self.payloads.close()
+
+
+def _tail(variables: Mapping[str, str], path: str) -> Keep | None:
+    """How much of the stream is to be kept; None: all. Raises KeepError."""
+    text = variables.get("CANNERY_KEEP")
+    if not text:
+        return None
+    if variables.get("CANNERY_LAUNCH", "").partition(":")[2] != path:
+        say("CANNERY_KEEP needs 'cannery run', which drops what is not to be kept; everything is recorded")
+        return None
+    return Keep.parse(text)
 
 
 def _command_line() -> list[str]:

@@ -79,9 +79,15 @@ def fix_addresses() -> bool:
 
 
 def run(
-    program: Path, argv: list[str], environment: Mapping[str, str], tick: Callable[[], None] | None
+    program: Path,
+    argv: list[str],
+    environment: Mapping[str, str],
+    tick: Callable[[], bool] | None,
+    ours_too: Mapping[int, Callable[[], None]] | None = None,
 ) -> tuple[int, int]:
-    """Run ``program`` to its end; call ``tick`` at once and about five times a second. Return its id and wait status.
+    """Run ``program`` to its end; call ``tick`` at once and about five times a second, and again at once when it
+    says that there is more to do. Signals in ``ours_too`` are not passed on: what is given for them is called instead.
+    Return the program's id and wait status.
 
     Raises:
         Failure: the system cannot execute the file (status 126).
@@ -94,8 +100,12 @@ def run(
     child = 0
     early: list[int] = []
 
+    caught = ours_too or {}
+
     def pass_on(number: int, _frame: FrameType | None) -> None:
-        if child:
+        if number in caught:
+            caught[number]()
+        elif child:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, number)
         else:
@@ -103,7 +113,7 @@ def run(
 
     try:
         for passed in _PASSED_ON:
-            if passed in default:
+            if passed in default or passed in caught:
                 signal.signal(passed, pass_on)
         child = _spawn(program, argv, environment, [*default, *_PYTHON_IGNORES])
         for number in early:
@@ -129,7 +139,7 @@ def _spawn(program: Path, argv: list[str], environment: Mapping[str, str], defau
         raise Failure(f"{argv[0]}: cannot be started: {error.strerror or error}", status) from None
 
 
-def _tick_until_end(child: int, tick: Callable[[], None]) -> None:
+def _tick_until_end(child: int, tick: Callable[[], bool]) -> None:
     try:
         end = os.pidfd_open(child)
     except OSError:  # a system without pidfd: what fills up meanwhile is worked off at the end
@@ -137,8 +147,8 @@ def _tick_until_end(child: int, tick: Callable[[], None]) -> None:
     try:
         poll = select.poll()
         poll.register(end, select.POLLIN)
-        tick()
-        while not poll.poll(_TICK_MS):
-            tick()
+        more = tick()
+        while not poll.poll(0 if more else _TICK_MS):
+            more = tick()
     finally:
         os.close(end)

@@ -114,6 +114,36 @@ class Selection(Word):
         return ",".join([*(text.removesuffix("/1") for text in ranges), *chosen.patterns])
 
 
+class Length(Word):
+    """How much of the end of a trace to keep, in calls or time."""
+
+    name = "length"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from cannery.recorder.tail import Keep, KeepError
+
+        try:
+            return str(Keep.parse(str(value)))
+        except KeepError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Functions(Word):
+    """Name of a function of the API, or a pattern; which ones are looked up when it is used."""
+
+    name = "function"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from cannery.runtime.api import MODEL
+        from cannery.tools.callset import CallSetError, matching
+
+        try:
+            matching([str(value)], [function.name for function in MODEL.functions])
+        except CallSetError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
 class Product(Word):
     """A product line of the runtime's product table; the table is read only when the option is given."""
 

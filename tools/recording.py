@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+import click
 from xxhash import xxh3_128_digest, xxh3_128_intdigest
 
 from cannery.recorder import format
@@ -17,6 +18,9 @@ from cannery.tools.errors import Failure
 
 if TYPE_CHECKING:
     from cannery.recorder.seal import Sealer
+    from cannery.recorder.tail import Keep
+    from cannery.replayer.triggers import Triggers
+    from cannery.tools.flight import FlightRecorder
 
 SUFFIX = ".cann"
 
@@ -28,6 +32,7 @@ class Recording:
         self.path = path.absolute()
         self.shown = str(path)
         self._sealer: Sealer | None = None
+        self._flight: FlightRecorder | None = None
 
     @classmethod
     def begin(cls, path: str | None, program: str, session: str, *, force: bool, join: bool) -> Self:
@@ -53,19 +58,29 @@ class Recording:
                 return cls(wanted)
         raise AssertionError
 
-    def tick(self) -> None:
-        """Seal what is full, so that the end has little to do. What cannot be sealed now can be at the end.
+    def keep_tail(self, keep: "Keep", triggers: "Triggers") -> "FlightRecorder":
+        """Keep only the tail of each process's stream."""
+        from cannery.tools.flight import FlightRecorder
+
+        self._flight = FlightRecorder(self.path, keep, triggers, lambda text: click.echo(f"cannery: {text}", err=True))
+        return self._flight
+
+    def tick(self) -> bool:
+        """Seal what is full, so that the end has little to do, and drop what is not kept. What cannot be done now can
+        be at the end. Whether there is more to do at once.
 
         The first call, when the program has just begun, only loads what the end needs.
         """
         try:
+            more = self._flight is not None and self._flight.turn()
             if self._sealer is None:
                 from cannery.recorder.seal import Sealer
 
                 self._sealer = Sealer(self.path)
             self._sealer.seal_full_windows()
         except (TraceError, OSError):
-            return
+            return False
+        return more
 
     def finish(self, pid: int, wait_status: int) -> str:
         """Seal and index what is there; one line about it for people. Never fails: the program's status comes first."""
@@ -76,6 +91,8 @@ class Recording:
         open_streams = 0
         try:
             note_end(self.path, pid, wait_status)
+            if self._flight is not None:
+                self._flight.turn()
             sealer = self._sealer or Sealer(self.path)
             open_streams = len(sealer.finish().open_streams)
             with Bundle.open(self.path) as bundle:
@@ -96,6 +113,8 @@ class Recording:
         parts.append(traces.size(traces.stored(self.path)))
         if open_streams:
             parts.append(f"{open_streams} still running")
+        if self._flight is not None:
+            parts.append("the tail only")
         return f"{', '.join(parts)}, trace {self.shown}"
 
 

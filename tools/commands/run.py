@@ -8,6 +8,7 @@ import click
 
 from cannery.tools import launch, options
 from cannery.tools.errors import Failure
+from cannery.tools.until import Until
 
 if TYPE_CHECKING:
     from cannery.tools.recording import Recording
@@ -52,6 +53,34 @@ _HANDED_ON: Final = "CANNERY_LAUNCH"  # "session:trace" of the run that started 
     help="Record only these calls, by number or function, as in 0-9999 or aclrtMemcpy*. Such a trace can be"
     " read, and replayed up to the first call that is missing. [default: all]",
 )
+@click.option(
+    "--keep",
+    type=options.Length(),
+    envvar="CANNERY_KEEP",
+    metavar="LENGTH",
+    help="Keep only the end of the trace: the last calls (100000) or the last while (500ms, 30s, 5min, 1h) of each"
+    " process. The disk use stays bounded, however long the program runs. [default: all]",
+)
+@click.option(
+    "--until-error",
+    multiple=True,
+    type=options.Whole(1, (1 << 31) - 1),
+    metavar="NUMBER",
+    help="With --keep: end the recording when a call returns this error. May be repeated.",
+)
+@click.option(
+    "--until-call",
+    multiple=True,
+    type=options.Functions(),
+    metavar="FUNCTION",
+    help="With --keep: end the recording with the first call of this function, or pattern. May be repeated.",
+)
+@click.option(
+    "--until-signal",
+    multiple=True,
+    type=options.OneOf("USR1", "USR2"),
+    help="With --keep: end the recording when 'cannery run' gets this signal, which is then not passed on.",
+)
 @options.kernels(
     "Python file that says what kernels compute. May be repeated. [default: CANNERY_KERNELS, and the"
     " models of installed packages]"
@@ -71,7 +100,8 @@ _HANDED_ON: Final = "CANNERY_LAUNCH"  # "session:trace" of the run that started 
 @click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGUMENT]...", type=click.UNPROCESSED)
 @click.pass_context
 def command(context: click.Context, /, trace: str | None, force: bool | None, record: bool | None, session: str | None,
-            kernels: tuple[str, ...], command_line: tuple[str, ...], **chosen: Any) -> None:  # fmt: skip
+            kernels: tuple[str, ...], until_error: tuple[int, ...], until_call: tuple[str, ...],
+            until_signal: tuple[str, ...], command_line: tuple[str, ...], **chosen: Any) -> None:  # fmt: skip
     """Run a program without an NPU, and record every runtime call it and its children make.
 
     \b
@@ -80,12 +110,17 @@ def command(context: click.Context, /, trace: str | None, force: bool | None, re
       cannery run --product 310P --devices 2 -- python serve.py
       cannery run --schedule late --no-record -- ./app    (shows missing synchronisation)
       cannery run --kernels models.py -- ./app            (docs/kernels.md says what to write there)
+      cannery run --keep 100000 --until-error 507899 -- ./app   (the last calls before that error)
 
     Options are also variables: --product 310P is CANNERY_PRODUCT=310P, -o is CANNERY_TRACE.
 
     The exit status is the program's own, 128 + N if signal N ended it, 127 if it was not found, 126 if it cannot be
     executed. If Cannery cannot do what was asked, the program is not started and the status is 2.
     """
+    if chosen["keep"]:
+        from cannery.shim.compiled import prefer_compiled
+
+        prefer_compiled()
     from cannery.runtime.settings import SettingError, Settings
     from cannery.runtime.variables import check_session, misspelt, switched
 
@@ -104,6 +139,8 @@ def command(context: click.Context, /, trace: str | None, force: bool | None, re
             check_session(environment["CANNERY_SESSION"], "CANNERY_SESSION")
     except SettingError as error:
         raise Failure(str(error)) from None
+    until = Until(until_error, until_call, until_signal)
+    until.check(chosen, record, session)
     program = launch.find_program(command_line[0], environment)
     _check_models(environment, kernels)
     for text in misspelt(environment):
@@ -118,7 +155,9 @@ def command(context: click.Context, /, trace: str | None, force: bool | None, re
     _prepare(environment, name, recording)
     if settings.clock == "virtual" and not launch.fix_addresses():
         click.echo("cannery: address randomisation cannot be switched off here; host addresses will differ", err=True)
-    pid, status = launch.run(program, list(command_line), environment, recording.tick if recording else None)
+    signals = until.begin(recording, chosen["keep"]) if recording is not None else {}
+    tick = recording.tick if recording is not None else None
+    pid, status = launch.run(program, list(command_line), environment, tick, signals)
     code = os.waitstatus_to_exitcode(status)
     _leave(environment, name)
     if recording is not None:
