@@ -16,7 +16,7 @@ _BUNDLE_FILES: Final = frozenset({format.BUNDLE, format.SCHEMA, format.END, form
 _KEYFRAMES: Final = (format.KEYFRAMES, format.ORIGIN)
 _PROCESS_FILES: Final = frozenset(
     {
-        *(format.PROCESS, format.INFLIGHT, format.PACK, format.INDEX, format.END),
+        *(format.PROCESS, format.INFLIGHT, format.PACK, format.INDEX, format.END, format.HOLD),
         *(f"{name}{suffix}" for name in _KEYFRAMES for suffix in ("", format.PACKED)),
     }
 )

@@ -24,6 +24,7 @@ UNFINISHED: Final = ".new"
 LOST: Final = ".lost"  # what a repair replaced, kept aside
 PACKED: Final = ".pack"
 STATE: Final = ".origin"  # of a tail: the content of the state that it begins with, by the number of its first call
+HOLD: Final = "hold"  # (with .new) has such a process wait before its next window
 STOP: Final = "stop"  # says that the tails of a bundle are complete
 
 # Kinds of record that are not calls (section 5)
@@ -114,6 +115,7 @@ DIGEST: Final = 16
 WINDOW_SIZE: Final = 4 << 20
 TAIL_WINDOW: Final = 256 << 10  # of a process of which only the tail is kept
 TAIL_PACK: Final = 16 << 20  # its windows end when their payloads have so many bytes
+TAIL_BEHIND: Final = 32 << 20  # bytes that are to be dropped, but are not yet, beyond which the process is held
 TAIL_PACKS: Final = 2  # so many windows before the first that is kept, packs are kept too
 WINDOW_RESERVE: Final = 256  # kept free for a STOPPED record
 MAX_REASON: Final = 240  # bytes of its text

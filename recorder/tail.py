@@ -7,16 +7,20 @@ the state at the beginning of a later window, and removes what lies before. Impo
 
 import os
 import re
+import time
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, Self
 
 from cannery.recorder import format
+from cannery.recorder.claim import is_locked
 from cannery.recorder.format import TraceError
 from cannery.recorder.payloads import PayloadStore
 
 COMPLETE: Final = "the tail is complete"
 """The reason in the STOPPED record of a process that was told so."""
 
+_HELD: Final = 10.0  # seconds at most that a process waits before a window
+_LOOK: Final = 0.002  # seconds between two looks whether it may go on
 _LENGTH: Final = re.compile(r"(\d{1,15})\s*([a-z]*)")
 _UNITS: Final = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 _CALLS: Final = ("", "call", "calls")
@@ -73,12 +77,34 @@ def between_windows(bundle: str, folder: str, store: PayloadStore) -> Callable[[
     It answers with a reason when recording is to end there."""
 
     def turn(number: int) -> str | None:
+        _wait_while_held(f"{folder}/{format.HOLD}{format.UNFINISHED}", bundle)
         if is_complete(bundle):
             return COMPLETE
         store.turn(f"{folder}/{format.window_name(number, format.PACKED)}")
         return None
 
     return turn
+
+
+def _wait_while_held(hold: str, bundle: str) -> None:
+    """Wait for a launcher that is too far behind; but not for one that is gone, and not for ever."""
+    if not os.path.exists(hold):
+        return
+    deadline = time.monotonic() + _HELD
+    while os.path.exists(hold) and is_followed(bundle) and time.monotonic() < deadline:
+        time.sleep(_LOOK)
+
+
+def is_followed(bundle: str) -> bool:
+    """Whether the launcher that made a bundle is still there."""
+    try:
+        descriptor = os.open(f"{bundle}/{format.BUNDLE}", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return is_locked(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def is_complete(bundle: str) -> bool:

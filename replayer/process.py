@@ -112,8 +112,8 @@ def new_replay(
     if stream.begins_with_a_state:
         if changes:
             raise ReplayError(
-                f"process {stream.ordinal}: the trace begins with call #{stream.first_head.call}, in a state that other"
-                " settings would not have led to; replay the whole trace"
+                f"process {stream.ordinal}: the trace begins in the middle of a recording (with call"
+                f" #{stream.first_head.call}), in a state that other settings would not have led to; replay the whole"
             )
         _begin(replay, stream)
     return replay

@@ -4,6 +4,7 @@ The replay lags behind the program by as much as has to be kept, so there is one
 replayed once. States are taken where a window begins, and at the end where the tail is to begin.
 """
 
+import os
 import time
 from collections.abc import Iterator
 from typing import Final
@@ -30,6 +31,7 @@ _IMPOSSIBLE: Final = (
     *(ReplayError, TraceError, WireError, Incomplete, OutOfMemory),
     *(TypeError, ValueError, AttributeError, LookupError, ArithmeticError),
 )
+_NUMBERED: Final = (format.CHUNK, format.JOURNAL, format.PACKED)
 _REST: Final = 4  # times as long as a state took to keep, no other is taken: devices may have a lot of memory
 
 
@@ -62,7 +64,10 @@ class TailKeeper:
         if self.problem is not None or time.monotonic() < self._rest:
             return False
         self._look()
-        return self._go_on(max(self._places.values(), default=Position(1, 0, 0, 0)), deadline)
+        end = max(self._places.values(), default=Position(1, 0, 0, 0))
+        more = self._go_on(end, deadline)
+        self._hold(end)
+        return more
 
     def finish(self, end: Position) -> None:
         """Drop what can be dropped of a stream that ends at ``end``. Raises OSError."""
@@ -75,6 +80,19 @@ class TailKeeper:
             place = self._beginning(end)
         if place is not None:
             self._keep_state(place)
+
+    def _hold(self, end: Position) -> None:
+        """Have the program wait as long as it is too far ahead: it may make calls faster than they can be replayed, and
+        the disk is not to fill up."""
+        numbers = (n - 1 for n, place in self._places.items() if n > 1 and self._keep.leaves_enough(place, end))
+        with self._folder() as folder:
+            sizes = (folder.size(format.window_name(number, suffix)) for number in numbers for suffix in _NUMBERED)
+            behind = sum(size or 0 for size in sizes)
+            name = format.HOLD + format.UNFINISHED
+            if behind <= format.TAIL_BEHIND or self.problem is not None:
+                folder.remove(name)
+            elif folder.size(name) is None:
+                os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666, dir_fd=folder.descriptor))
 
     def _look(self) -> None:
         """Find the windows that were added."""
@@ -109,13 +127,17 @@ class TailKeeper:
         """Keep the state where the replay is now, if it has come anywhere, and one is possible there."""
         if reached is None or self.problem is not None:
             return
+        if self._is_possible():
+            self._keep_state(reached)
+
+    def _is_possible(self) -> bool:
+        """Whether the state can be kept that the replay is in now; a problem, if it never will be."""
         if shares(self._replay):
             self.problem = (
                 "it shares objects or memory with other processes, whose states cannot be kept; everything is kept "
                 f"from call #{self.first_call} on"
             )
-        elif is_possible(self._replay):
-            self._keep_state(reached)
+        return self.problem is None and is_possible(self._replay)
 
     def _run(self, records: Iterator[Record]) -> bool:
         try:
@@ -157,7 +179,7 @@ class TailKeeper:
         def before() -> Iterator[Record]:
             for record in trail:
                 if is_step(record) and not self._keep.leaves_enough(_after(record, trail.position), end):
-                    if trail.position.call > self.first_call and is_possible(self._replay) and not shares(self._replay):
+                    if trail.position.call > self.first_call and self._is_possible():
                         found.append(trail.position)
                     return
                 yield record

@@ -10,7 +10,7 @@ import click
 from xxhash import xxh3_128_digest, xxh3_128_intdigest
 
 from cannery.recorder import format
-from cannery.recorder.claim import read_bundle_sheet
+from cannery.recorder.claim import hold_lock, read_bundle_sheet
 from cannery.recorder.create import create_bundle
 from cannery.recorder.format import BundleExists, TraceError
 from cannery.runtime import version
@@ -33,6 +33,7 @@ class Recording:
         self.shown = str(path)
         self._sealer: Sealer | None = None
         self._flight: FlightRecorder | None = None
+        self._lock = -1
 
     @classmethod
     def begin(cls, path: str | None, program: str, session: str, *, force: bool, join: bool) -> Self:
@@ -62,6 +63,7 @@ class Recording:
         """Keep only the tail of each process's stream."""
         from cannery.tools.flight import FlightRecorder
 
+        self._lock = hold_lock(f"{self.path}/{format.BUNDLE}")  # processes that are held go on without a launcher
         self._flight = FlightRecorder(self.path, keep, triggers, lambda text: click.echo(f"cannery: {text}", err=True))
         return self._flight
 
@@ -77,7 +79,8 @@ class Recording:
                 from cannery.recorder.seal import Sealer
 
                 self._sealer = Sealer(self.path)
-            self._sealer.seal_full_windows()
+            if not more:  # what is about to be dropped is not worth it
+                self._sealer.seal_full_windows()
         except (TraceError, OSError):
             return False
         return more

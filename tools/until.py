@@ -35,7 +35,7 @@ class Until(NamedTuple):
 
             for number in self.errors:
                 if number not in error_names():
-                    text = f"--until-error {number}: no call is documented to return that ('cannery api' lists errors)"
+                    text = f"--until-error {number}: no call of the API is known to return that"
                     click.echo(f"cannery: {text}", err=True)
 
     def begin(self, recording: "Recording", keep: str | None) -> dict[int, Callable[[], None]]:

@@ -77,6 +77,10 @@ def _describe_process(bundle: "Bundle", stream: "ProcessStream") -> dict[str, An
         "settings": stream.settings,
         "payload": header["payload"],
         "payload_limit": header.get("payload_limit"),
+        "selection": header.get("calls"),
+        "tail": header.get("tail"),
+        "first_call": stream.first_head.call,
+        "redacted": header.get("redacted") is True,
         "calls": 0,
         "failures": 0,
         "threads": 0,
@@ -154,7 +158,14 @@ def _print_process(process: dict[str, Any]) -> None:
     given = {name: value for name, value in process["settings"].items() if value not in (None, "", "default")}
     click.echo(f"    settings  {', '.join(f'{name} {value}' for name, value in given.items())}")
     limit = "" if process["payload_limit"] is None else f", up to {traces.size(process['payload_limit'])}"
-    click.echo(f"    payloads  {process['payload']}{limit}")
+    redacted = ", redacted: texts stand for others of their length" if process["redacted"] else ""
+    click.echo(f"    payloads  {process['payload']}{limit}{redacted}")
+    if process["selection"] is not None:
+        click.echo(f"    calls     {process['selection']}; others were not recorded")
+    if process["tail"] is not None:
+        click.echo(f"    keeps     {process['tail']}, from call #{process['first_call']} on")
+    elif process["first_call"]:
+        click.echo(f"    begins    with call #{process['first_call']}, as a part of a longer trace")
     click.echo(
         f"    holds     {traces.count(process['calls'], 'call')} ({process['failures']:,} failed), "
         f"{traces.count(process['threads'], 'thread')}, {process['nanoseconds'] / 1e9:.3f} s"
