@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import struct
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from typing import Any, Final, NamedTuple
@@ -13,11 +12,12 @@ from cannery.recorder.claim import lives
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace, MissingFile
 from cannery.recorder.index import Index, read_index
+from cannery.recorder.inflight import InFlight, read_inflight
 from cannery.recorder.keyframes import Keyframes, KeyframeWriter
 from cannery.recorder.pack import Pack, pack_names
 from cannery.recorder.positions import begin_at, behead, origin_of, tail_of
 from cannery.recorder.records import Call, Enter, Record
-from cannery.recorder.schema import FunctionForm, Schema
+from cannery.recorder.schema import Schema
 from cannery.recorder.sheet import read_optional_sheet
 from cannery.recorder.stream import (
     Cursor,
@@ -30,7 +30,6 @@ from cannery.recorder.stream import (
     read_window,
 )
 
-_SLOT: Final = struct.Struct("<II6QQ")
 _HEADER_KEYS: Final = {"settings": dict, "payload": str}
 _HEADER_NUMBERS: Final = ("start", "device_base", "device_span", "first_ordinal")
 
@@ -49,20 +48,6 @@ class Counts(NamedTuple):
     last_time: int
     running: int
     stopped: str | None
-
-
-class InFlight(NamedTuple):
-    """A call that a thread was in. ``args`` are the first six, as they came."""
-
-    thread: int
-    function: FunctionForm
-    args: tuple[int, ...]
-
-    def pack(self) -> bytes:
-        """The slot, as the shim writes it."""
-        args = (*self.args, *(0 for _ in range(format.SLOT_ARGS)))[: format.SLOT_ARGS]
-        words = self.function.number + 1, self.thread, *args
-        return _SLOT.pack(*words, _slot_check(*words))
 
 
 class ProcessStream:
@@ -233,31 +218,7 @@ class ProcessStream:
         Raises:
             DamagedTrace: a slot, or the file, cannot be read.
         """
-        path = self._folder.label + format.INFLIGHT
-        found = []
-        try:
-            slots = self._folder.read(format.INFLIGHT, format.SLOTS * format.SLOT_SIZE)
-            if len(slots) != format.SLOTS * format.SLOT_SIZE:
-                raise DamagedTrace(path, len(slots), "the file ends too early")
-        except FileNotFoundError:
-            return []
-        except DamagedTrace:
-            if tolerant:
-                return []
-            raise
-        for number, slot in enumerate(_SLOT.iter_unpack(slots), 1):
-            *words, check = slot
-            function, thread, *args = words
-            if not function:
-                continue
-            if check != _slot_check(*words) or thread != number or function > len(self.schema.functions):
-                if tolerant or self.alive:  # of a process that runs, a slot may change while it is read
-                    continue
-                offset = (number - 1) * format.SLOT_SIZE
-                raise DamagedTrace(path, offset, "the checksum does not match: bytes were altered")
-            form = self.schema.functions[function - 1]
-            found.append(InFlight(thread, form, tuple(args[: len(form.params)])))
-        return found
+        return read_inflight(self._folder, self.schema, lambda: self.alive, tolerant)
 
     # Damage
 
@@ -554,11 +515,3 @@ class ProcessStream:
     def _add_problem(self, damage: DamagedTrace) -> None:
         if str(damage) not in map(str, self.problems):
             self.problems.append(damage)
-
-
-def _slot_check(function: int, thread: int, *args: int) -> int:
-    """The last word of a slot in use."""
-    check = function | thread << 32
-    for arg in args:
-        check ^= arg
-    return check

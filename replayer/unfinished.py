@@ -6,7 +6,7 @@ return) stands in the slots of ``inflight``.
 
 from collections.abc import Iterable, Iterator
 
-from cannery.recorder.process import InFlight
+from cannery.recorder.inflight import InFlight
 from cannery.recorder.records import Call, Enter, Errand, Exit, Invoke, Record, Returned, ThreadEnd
 from cannery.replayer.printer import Printer
 

@@ -28,10 +28,10 @@ from cannery.recorder.bundle import Bundle
 from cannery.recorder.chunk import Summary, failing_functions, pack_chunk, summarise
 from cannery.recorder.compression import decompress
 from cannery.recorder.format import DamagedTrace, TraceError
+from cannery.recorder.inflight import InFlight
 from cannery.recorder.jsonl import dump_lines, load_lines
 from cannery.recorder.pack import HEADER_SIZE, frame_header
 from cannery.recorder.packing import UNPACK_ERRORS, pack, unpack, unpacker
-from cannery.recorder.process import InFlight
 from cannery.recorder.rows import RowMaker
 from cannery.recorder.schema import Schema, schema_digest
 from cannery.recorder.seal import finish

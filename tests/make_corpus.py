@@ -14,8 +14,9 @@ from xxhash import xxh3_64_hexdigest
 from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.compression import compress
+from cannery.recorder.inflight import InFlight
 from cannery.recorder.jsonl import dump_lines
-from cannery.recorder.process import InFlight, ProcessStream
+from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Call, Enter, Note, Record
 from cannery.recorder.redact import redact
 from cannery.recorder.seal import finish

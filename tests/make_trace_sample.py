@@ -8,8 +8,8 @@ from pathlib import Path
 
 from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
+from cannery.recorder.inflight import InFlight
 from cannery.recorder.jsonl import dump_lines
-from cannery.recorder.process import InFlight
 from cannery.recorder.seal import Sealer, note_end
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.runtime.handles import handle_of

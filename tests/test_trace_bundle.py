@@ -13,7 +13,7 @@ from cannery.recorder.claim import join_bundle
 from cannery.recorder.compression import compress
 from cannery.recorder.create import create_bundle
 from cannery.recorder.format import BundleExists, DamagedTrace, FutureVersion, NotABundle, TraceError
-from cannery.recorder.process import InFlight
+from cannery.recorder.inflight import InFlight
 from cannery.recorder.records import Call, Enter
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.runtime.handles import handle_of

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
+from cannery.recorder.inflight import InFlight
 from cannery.recorder.jsonl import dump_lines
-from cannery.recorder.process import InFlight
 from cannery.recorder.records import Call, Note, Record
 from cannery.recorder.redact import NUMBERS, NotFinished, redact
 from cannery.recorder.repair import repair
