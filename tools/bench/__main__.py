@@ -17,6 +17,7 @@ from cannery.tools.bench.bench import Bench
 GROUPS: Final[dict[str, Callable[[Bench], None]]] = {
     "field": field.measure,
     "calls": costs.calls,
+    "flight": costs.flight,
     "threads": costs.threads,
     "copies": costs.copies,
     "start": costs.start,

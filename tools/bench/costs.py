@@ -41,6 +41,22 @@ def calls(bench: Bench) -> None:
             bench.add(f"{name}, {where} thread: what recording adds", added, "ns", most=150)
 
 
+def flight(bench: Bench) -> None:
+    """What keeping only the tail costs, against keeping everything: of a call, and of all processor time."""
+
+    def timed(*options: str) -> dict[str, float]:
+        done = run(bench.recorded("calls", "400", options=options))
+        return {**done.figures, "processor": done.processor}
+
+    ways: Ways = {"everything": timed, "tail": partial(timed, "--keep", "10000")}
+    bench.in_turns(ways, "ns")
+    for name in _LIMITS:
+        ratio = bench.ratio(f"tail/{name}/main", f"everything/{name}/main")
+        bench.add(f"{name}, with --keep 10000 / recorded whole", ratio, "")
+    ratio = bench.ratio("tail/processor", "everything/processor")
+    bench.add("processor time with --keep 10000, launcher included / recorded whole", ratio, "")
+
+
 def threads(bench: Bench) -> None:
     """Throughput of several threads that record events at once, each on its own stream, against one."""
     total = 400_000
