@@ -20,7 +20,7 @@ from cannery.recorder.records import Call, Enter, Record
 from cannery.recorder.stream import Position
 from cannery.recorder.tail import Keep
 from cannery.recorder.tail_files import drop_before
-from cannery.replayer.keyframe import is_possible, save, shares
+from cannery.replayer.keyframe import is_possible, save
 from cannery.replayer.port import OutOfMemory
 from cannery.replayer.process import new_replay
 from cannery.replayer.replay import Incomplete, ReplayError, Stop
@@ -127,17 +127,8 @@ class TailKeeper:
         """Keep the state where the replay is now, if it has come anywhere, and one is possible there."""
         if reached is None or self.problem is not None:
             return
-        if self._is_possible():
+        if is_possible(self._replay):
             self._keep_state(reached)
-
-    def _is_possible(self) -> bool:
-        """Whether the state can be kept that the replay is in now; a problem, if it never will be."""
-        if shares(self._replay):
-            self.problem = (
-                "it shares objects or memory with other processes, whose states cannot be kept; everything is kept "
-                f"from call #{self.first_call} on"
-            )
-        return self.problem is None and is_possible(self._replay)
 
     def _run(self, records: Iterator[Record]) -> bool:
         try:
@@ -179,7 +170,7 @@ class TailKeeper:
         def before() -> Iterator[Record]:
             for record in trail:
                 if is_step(record) and not self._keep.leaves_enough(_after(record, trail.position), end):
-                    if trail.position.call > self.first_call and self._is_possible():
+                    if trail.position.call > self.first_call and is_possible(self._replay):
                         found.append(trail.position)
                     return
                 yield record

@@ -122,12 +122,13 @@ def test_each_process_has_its_tail_and_one_trigger_ends_all(build: Build, canner
     assert child == (3000 + SETUP - 150, 150)
 
 
-def test_what_is_shared_is_kept_from_there_on_and_said(build: Build, cannery: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["notify", "memory"])
+def test_processes_that_share_have_tails_too(build: Build, cannery: Run, tmp_path: Path, kind: str) -> None:
     trace = tmp_path / "t.cann"
-    done = cannery("run", "-o", trace, "--keep", "2", "--", build("shares.c"), "notify")
+    done = cannery("run", "-o", trace, "--keep", "5", "--", build("shares.c"), kind)
     assert done.returncode == 0, done.stderr
-    assert "the tail cannot be kept: it shares objects or memory with other processes" in done.stderr
-    replays(trace)
+    assert "cannot be kept" not in done.stderr
+    assert [calls for _, calls in replays(trace)] == [5, 5]
 
 
 def test_the_trace_stays_small_however_long_the_program_runs(build: Build, tmp_path: Path) -> None:
