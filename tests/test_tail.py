@@ -98,7 +98,7 @@ def test_what_cannot_be_replayed_is_said_and_nothing_is_dropped(
     recorded("events", path, 300, monkeypatch)
     before = sorted(path.rglob("*"))
     with Bundle.open(path) as bundle:
-        monkeypatch.setitem(HANDLERS, "aclrtCreateEvent", lambda *args: (507000,))
+        monkeypatch.setitem(HANDLERS, "aclrtRecordEvent", lambda *args: 507000)
         keeper = TailKeeper(bundle, bundle.processes[0], Keep(1, 0))
         keeper.finish(end_of(bundle))
         assert keeper.problem is not None
