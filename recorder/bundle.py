@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 
 from cannery.recorder import format
 from cannery.recorder.files import Folder
-from cannery.recorder.format import DamagedTrace, FutureVersion, MissingFile, NotABundle
+from cannery.recorder.format import DamagedTrace, MissingFile, NotABundle
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Payload
 from cannery.recorder.schema import FunctionForm, Schema, expand, schema_digest
@@ -41,7 +41,7 @@ class Bundle:
     def open(cls, path: str | Path) -> Self:
         """Raises:
         NotABundle: there is no bundle at ``path``.
-        FutureVersion: a newer Cannery made it.
+        FutureVersion, PastVersion: a newer Cannery made it, or one that was too old.
         DamagedTrace: its ``bundle`` or ``schema`` cannot be read, or a process's sheet.
         """
         # Values are taken apart by functions that call themselves; a hostile one is nested as deep as msgpack reads.
@@ -165,13 +165,9 @@ def _bundle_sheet(folder: Folder, path: Path) -> dict[str, Any]:
         raise NotABundle(f"{path} is not a Cannery bundle") from None
     if sheet.get("magic") != format.MAGIC:
         raise NotABundle(f"{path} is not a Cannery bundle")
-    version = sheet.get("version")
-    if version.__class__ is not int or not isinstance(sheet.get("session"), str):
+    format.check_version(str(path), sheet.get("version"))
+    if not isinstance(sheet.get("session"), str):
         raise DamagedTrace(format.BUNDLE, 0, "it does not say what a bundle has to say")
-    if version > format.VERSION:
-        raise FutureVersion(
-            f"{path} has format version {version}; this Cannery reads up to version {format.VERSION}: use a newer one"
-        )
     return sheet
 
 

@@ -13,6 +13,7 @@ from cannery.recorder.format import DamagedTrace, NotABundle, TraceError
 from cannery.recorder.schema import schema_digest
 from cannery.recorder.sheet import pack_sheet, replace_file, unpack_sheet
 from cannery.recorder.window import Mapper, make_mapped, map_shared, raise_descriptor
+from cannery.runtime.version import VERSION
 
 _BIRTH_FIELD: Final = 19  # of /proc/PID/stat, counted after the command's closing bracket
 
@@ -45,6 +46,7 @@ def join_bundle(
     payload_limit: int | None = None,
     calls: str | None = None,
     tail: str | None = None,
+    tool: str = VERSION,
     parent: int | None = None,
     first_ordinal: int = 0,
     host: Mapping[str, Any] | None = None,
@@ -62,7 +64,7 @@ def join_bundle(
     sheet = read_bundle_sheet(path)
     if sheet.get("session") != session:
         raise TraceError(f"{path} belongs to another session; nothing is recorded")
-    if sheet.get("schema") != schema_digest(schema):
+    if sheet.get("version") != format.VERSION or sheet.get("schema") != schema_digest(schema):
         raise TraceError(f"{path} was made by another version of Cannery; nothing is recorded")
     ordinal, folder = _claim(path)
     content = {
@@ -75,6 +77,7 @@ def join_bundle(
         "payload_limit": payload_limit,
         "calls": calls,
         "tail": tail,
+        "tool": tool,
         "parent": parent,
         "first_ordinal": first_ordinal,
         "host": {"pid": os.getpid(), "born": birth(os.getpid()), **(host or {})},

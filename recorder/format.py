@@ -5,7 +5,8 @@ Imported in every preloaded process: constants and errors only.
 
 from typing import Final
 
-VERSION: Final = 0
+VERSION: Final = 1
+READ_BY: Final = {0: "0.1.0"}  # versions that are not read any more, and the last Cannery that does
 MAGIC: Final = "cannery"
 
 # Names in the folder (section 2)
@@ -148,6 +149,10 @@ class FutureVersion(TraceError):  # noqa: N818
     """The bundle, or a part of it, was made by a newer Cannery."""
 
 
+class PastVersion(TraceError):  # noqa: N818
+    """The bundle was made by an old Cannery, in a version of the format that carried no promise."""
+
+
 class BundleExists(TraceError):  # noqa: N818
     """There is something at that path already, and it may not be replaced."""
 
@@ -175,6 +180,25 @@ class MissingFile(DamagedTrace):
     def __init__(self, path: str, offset: int = 0, what: str = "is missing") -> None:
         super().__init__(path, offset, what)
         self.args = (f"{path} {what}",)
+
+
+def check_version(path: str, version: object) -> None:
+    """Whether this Cannery reads a bundle of that version.
+
+    Raises:
+        FutureVersion, PastVersion: it does not; the text says which one does.
+        DamagedTrace: that is no version.
+    """
+    if version.__class__ is not int or not isinstance(version, int) or version < 0:
+        raise DamagedTrace(BUNDLE, 0, "it does not say what a bundle has to say")
+    if version > VERSION:
+        raise FutureVersion(
+            f"{path} has format version {version}; this Cannery reads up to version {VERSION}: use a newer one"
+        )
+    if version in READ_BY:
+        raise PastVersion(
+            f"{path} has format version {version}, which this Cannery does not read: use Cannery {READ_BY[version]}"
+        )
 
 
 def process_name(ordinal: int) -> str:

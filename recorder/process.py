@@ -30,7 +30,7 @@ from cannery.recorder.stream import (
     read_window,
 )
 
-_HEADER_KEYS: Final = {"settings": dict, "payload": str}
+_HEADER_KEYS: Final = {"settings": dict, "payload": str, "tool": str}
 _HEADER_NUMBERS: Final = ("start", "device_base", "device_span", "first_ordinal")
 
 
@@ -85,6 +85,11 @@ class ProcessStream:
     def settings(self) -> dict[str, Any]:
         """The map that runtime.settings reads."""
         return dict(self.header["settings"])
+
+    @property
+    def tool(self) -> str:
+        """The version of Cannery that recorded."""
+        return str(self.header["tool"])
 
     @property
     def end(self) -> dict[str, Any] | None:

@@ -38,14 +38,14 @@ def repair(path: str | Path) -> Repaired:
         OSError: it cannot be written; what was done so far stays.
     """
     sheet = read_bundle_sheet(str(path))
+    format.check_version(str(path), sheet.get("version"))
     done: list[str] = []
     lost: list[str] = []
     with Folder(str(path)) as folder, locked(folder) as mine:
         if not mine:
             raise InUse(f"{path}: another command is repairing it; try again when that is done")
         _check_unused(folder)
-        if sheet.get("version") == format.VERSION:
-            done += _restore_schema(folder, sheet.get("schema"))
+        done += _restore_schema(folder, sheet.get("schema"))
         done += remove_unfinished(folder)
         done += set_aside_sheet(folder, format.END)
         lost += _set_aside_processes(folder, done)

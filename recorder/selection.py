@@ -4,6 +4,7 @@ What is left out is counted, so that the calls that are recorded keep their numb
 asked for: such a recording is for reading, and is slower than one of everything.
 """
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
@@ -15,6 +16,7 @@ from cannery.recorder.writer import StreamWriter
 from cannery.runtime.invoke import Invoke
 
 DONE: Final = "all calls that were asked for are recorded"
+_FUNCTION: Final = re.compile(r"[A-Za-z_*?\[][\w*?\[\]!-]*")
 _FORMS: Final = "expected numbers (12, 0-999, 5000-, 0-999/2) and names of functions (aclrtMalloc, aclrtMemcpy*)"
 
 
@@ -45,7 +47,7 @@ def parse_selection(text: str) -> Selection:
     """Raises SelectionError."""
     ranges, patterns = [], []
     for part in (part.strip() for part in text.split(",")):
-        if part[:1].isalpha() or part[:1] in ("_", "*", "?", "["):
+        if _FUNCTION.fullmatch(part):
             patterns.append(part)
         else:
             ranges.append(_range(part))

@@ -7,14 +7,18 @@ from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.codec import WireError
 from cannery.recorder.format import DamagedTrace, TraceError
+from cannery.recorder.policy import parse_policy
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Record
+from cannery.recorder.selection import parse_selection
+from cannery.recorder.tail import Keep
 from cannery.replayer.handovers import HandOvers
 from cannery.replayer.keyframe import KeyframeError, restore
 from cannery.replayer.port import Budget, OutOfMemory
 from cannery.replayer.replay import Incomplete, Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.runtime.settings import SettingError, Settings
+from cannery.runtime.version import VERSION
 
 if TYPE_CHECKING:
     from cannery.runtime.models.load import Models
@@ -86,6 +90,7 @@ def new_replay(
         ReplayError: it cannot be replayed; the text says why.
     """
     header = stream.header
+    _check_words(stream)
     try:
         settings = Settings.from_map(stream.settings)
         if changes:
@@ -104,6 +109,7 @@ def new_replay(
             models=models,
             memory=memory,
             redacted=header.get("redacted") is True,
+            recorded=stream.tool,
         )
     except (SettingError, ValueError, TypeError, AttributeError) as error:
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
@@ -119,6 +125,26 @@ def new_replay(
     return replay
 
 
+def _check_words(stream: ProcessStream) -> None:
+    """Refuse what this version does not know of what was asked for when the stream was recorded: it may mean that the
+    trace has something else in its place than this version takes it for. Settings are checked where they are read.
+
+    Raises:
+        ReplayError: a word is not known.
+    """
+    header = stream.header
+    try:
+        parse_policy(header["payload"])
+        if header.get("calls") is not None:
+            parse_selection(str(header["calls"]))
+        if header.get("tail") is not None:
+            Keep.parse(str(header["tail"]))
+    except TraceError as error:
+        raise ReplayError(
+            f"process {stream.ordinal}: {error}; it was recorded by Cannery {stream.tool}, this is {VERSION}"
+        ) from None
+
+
 def _begin(replay: Replay, stream: ProcessStream) -> None:
     """Put a replay into the state that a stream which was cut out of another begins with.
 
@@ -132,7 +158,8 @@ def _begin(replay: Replay, stream: ProcessStream) -> None:
         restore(replay, origin, origin.frames[0])
     except (DamagedTrace, KeyframeError) as error:
         raise ReplayError(
-            f"process {stream.ordinal}: the state that the trace begins with cannot be read ({error})"
+            f"process {stream.ordinal}: the state that the trace begins with cannot be read ({error}); it"
+            f" was recorded by Cannery {stream.tool}"
         ) from None
 
 

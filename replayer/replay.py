@@ -41,6 +41,7 @@ from cannery.runtime import invoke
 from cannery.runtime.api import MODEL
 from cannery.runtime.machine import Machine, Wait
 from cannery.runtime.settings import Settings
+from cannery.runtime.version import VERSION
 
 if TYPE_CHECKING:
     from cannery.runtime.models.load import Models
@@ -66,6 +67,7 @@ class Replay:
     ``what_if`` replays under ``settings`` that are not the recorded ones: objects are then matched by identity
     instead of by number, and results differ without ending the replay. ``models``: kernel models to run again.
     ``memory``: see :class:`ReplayPort`. ``redacted``: strings of the trace stand for others of their length.
+    ``recorded``: the version of Cannery that recorded, whose rules count.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Replay:
         keep_going: bool = False,
         memory: "int | Budget | None" = None,
         redacted: bool = False,
+        recorded: str = VERSION,
         models: "Models | None" = None,
     ) -> None:
         self.schema = schema
@@ -93,7 +96,7 @@ class Replay:
         self._exact = not what_if
         self._place = book.place
         self.port = ReplayPort(base, span, content, book.region, exact=not what_if, memory=memory, models=models)
-        self.machine = Machine(settings, self.port)
+        self.machine = Machine(settings, self.port, recorded)
         self.machine.ordinal = first_ordinal
         self.start = start
         self._steps: dict[str, Callable[[Call], None]] = {}
@@ -161,8 +164,11 @@ class Replay:
             raise ReplayError(f"{name} is no function that this version knows{_OTHER_VERSION}")
         function = MODEL[name]
         handler = self.machine.handlers[function.index]
-        if handler is not None and function_form(function)._replace(number=0) != self.schema[name]._replace(number=0):
-            raise ReplayError(f"{name} was recorded with other parameters than this version has{_OTHER_VERSION}")
+        form, known = self.schema[name], function_form(function)
+        if handler is not None and known.wire != form.wire:
+            if supported or not form.may_become(known):
+                raise ReplayError(f"{name} was recorded with other parameters than this version has{_OTHER_VERSION}")
+            return None
         if handler is None and supported:
             raise ReplayError(f"call #{number}: this version has no {name}{_OTHER_VERSION}")
         return handler
@@ -243,7 +249,7 @@ class Replay:
 
     def _unsupported(self, record: Call) -> None:
         """A call that was recorded as unsupported, or whose function has no implementation here."""
-        handler = self._handler(record.function, record.number, record.supported)
+        self._handler(record.function, record.number, record.supported)
         self.port.begin(record.effects)
         self.machine.begin(self.start + record.time)
         self._settle()
@@ -252,7 +258,7 @@ class Replay:
         if self.compared.codec(record.function).decode_result(record.ret) not in (answer, answer or 0):
             shown = self.compared.printer.result(record.function, record.ret)
             self.compared.differ(record, RETURNS, shown, str(answer))
-        if handler is not None:
+        if self.machine.handlers[MODEL[record.function].index] is not None:
             self.supported_now[record.function] = self.supported_now.get(record.function, 0) + 1
         self.compared.effects(record, self.port)
 

@@ -2,29 +2,42 @@
 
 ``--behaviour`` names a set, ``documented``, ``observed`` or ``default``, and may go on with ``,switch=value``. Where
 one of them says nothing (None) the default counts. The values are names of what the model does.
+
+A rule that is corrected, so that a call answers otherwise than before, gets a switch too: ``before`` is what the model
+did until version ``since``, and what counts for recordings of earlier versions. So they replay as they were made. The
+code asks ``machine.behaviour`` for it as for any other switch.
 """
 
 from typing import Final, NamedTuple
 
 from cannery.runtime.settings import SettingError
 from cannery.runtime.suggest import unknown
+from cannery.runtime.version import VERSION
 
 SETS: Final = ("default", "documented", "observed")
 
 
 class Switch(NamedTuple):
-    """``default`` is what Cannery does unless told otherwise."""
+    """``default`` is what Cannery does unless told otherwise; since version ``since``, until which it did ``before``.
+    Both are empty where nothing was corrected."""
 
     name: str
     documented: str | None
     observed: str | None
     default: str
     about: str
+    since: str = ""
+    before: str = ""
 
     @property
     def values(self) -> tuple[str, ...]:
         """What the switch can be set to."""
-        return tuple(dict.fromkeys(value for value in (self.documented, self.observed, self.default) if value))
+        known = self.documented, self.observed, self.default, self.before
+        return tuple(dict.fromkeys(value for value in known if value))
+
+    def default_of(self, recorded: str) -> str:
+        """What counts for a recording of that version of Cannery. Raises SettingError: that is none."""
+        return self.before if self.since and release(recorded) < release(self.since) else self.default
 
 
 SWITCHES: Final = (
@@ -125,16 +138,29 @@ SWITCHES: Final = (
 _BY_NAME: Final = {switch.name: switch for switch in SWITCHES}
 
 
-def behaviour(text: str) -> dict[str, str]:
-    """The value of every switch for a ``--behaviour`` text.
+def release(version: str) -> tuple[int, ...]:
+    """The numbers of a version, to be compared: ``0.2.0`` is (0, 2, 0), and so is ``0.2.0.dev3``.
 
     Raises:
-        SettingError: the set, a switch or a value does not exist.
+        SettingError: it is no version.
+    """
+    numbers = version.split(".")[:3]
+    if len(numbers) != 3 or not all(number.isascii() and number.isdigit() and len(number) < 9 for number in numbers):
+        raise SettingError(f"{version!r} is no version of Cannery")
+    return tuple(map(int, numbers))
+
+
+def behaviour(text: str, recorded: str = VERSION) -> dict[str, str]:
+    """The value of every switch for a ``--behaviour`` text, in a recording of version ``recorded``.
+
+    Raises:
+        SettingError: the set, a switch or a value does not exist, or the version is none.
     """
     base, *overrides = text.split(",")
     if base not in SETS:
         raise unknown("behaviour set", base, SETS)
-    values = {switch.name: _value(switch, base) for switch in SWITCHES}
+    release(recorded)
+    values = {switch.name: _value(switch, base, recorded) for switch in SWITCHES}
     for override in overrides:
         name, equals, value = override.partition("=")
         if not equals:
@@ -143,13 +169,13 @@ def behaviour(text: str) -> dict[str, str]:
             raise unknown("behaviour switch", name, tuple(_BY_NAME))
         switch = _BY_NAME[name]
         if value in SETS:
-            value = _value(switch, value)
+            value = _value(switch, value, recorded)
         elif value not in switch.values:
             raise unknown(f"value of {name}", value, (*switch.values, *SETS))
         values[name] = value
     return values
 
 
-def _value(switch: Switch, base: str) -> str:
-    chosen: str | None = getattr(switch, base)
-    return switch.default if chosen is None else chosen
+def _value(switch: Switch, base: str, recorded: str) -> str:
+    chosen = {"documented": switch.documented, "observed": switch.observed}.get(base)
+    return switch.default_of(recorded) if chosen is None else chosen

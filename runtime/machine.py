@@ -39,6 +39,7 @@ from cannery.runtime.small_objects import SmallObject
 from cannery.runtime.snapshot import Snapshot
 from cannery.runtime.state_callbacks import StateCallbacks
 from cannery.runtime.tasks import Task
+from cannery.runtime.version import VERSION
 from cannery.runtime.visible import visible_devices
 from cannery.runtime.waits import Refusal, Reply, Resume, Retry, Then, Told, Until, Wait
 
@@ -70,13 +71,16 @@ class Machine:
     no thread uses now.
     """
 
-    def __init__(self, settings: Settings, port: HostPort) -> None:
-        """Raises SettingError for a setting that names something unknown."""
+    def __init__(self, settings: Settings, port: HostPort, recorded: str = VERSION) -> None:
+        """``recorded``: the version of Cannery whose rules count, where rules were corrected since (behaviours.py).
+
+        Raises SettingError for a setting that names something unknown.
+        """
         settings.check()
         self.settings = settings
         self.port = port
         self.profile = profile(settings.product)
-        self.behaviour = behaviour(settings.behaviour)
+        self.behaviour = behaviour(settings.behaviour, recorded)
         self.now = 0
         self.skip = 0
         self.due = FAR

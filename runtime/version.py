@@ -2,5 +2,5 @@
 
 from typing import Final
 
-VERSION: Final = "0.1.0"
+VERSION: Final = "0.2.0"
 TOOLKIT: Final = "9.1.0"  # of the packages that the API belongs to (the public sources of the runtime)

@@ -1,11 +1,11 @@
 """Writes the corpus of the present format version into ``tests/data/traces``: ``python -m tests.make_corpus``.
 
-The bundles have to open, and to replay to what ``NAME.json`` says, in every later version. While the version is 0 they
-are made anew when the format, the function table or a rule of the machine changes.
+The bundles have to open, and to replay to what ``NAME.json`` says, in every later version. They are never made anew:
+what is there stays, and new ones are added to ``MADE`` under other names. A rule that is corrected gets a switch
+instead (docs/trace-format.md, section 18).
 """
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,10 @@ from cannery.recorder.redact import redact
 from cannery.recorder.seal import finish
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.recorder.stream import committed
+from cannery.recorder.tail import Keep
 from cannery.replayer.process import replay_process
+from cannery.replayer.seek import Trail
+from cannery.replayer.tail import TailKeeper
 from tests import scenarios
 from tests.live import SCHEMA
 
@@ -69,7 +72,26 @@ def policies(path: Path) -> None:
     finish(path)
 
 
-MADE = {"machine": machine, "killed": killed, "policies": policies}
+def redacted(path: Path) -> None:
+    """What can be given away of them."""
+    redact(TRACES / f"{PREFIX}-policies", path)
+
+
+def tail(path: Path) -> None:
+    """A process of which only the last calls are kept. Its state is of this version: others may only read it."""
+    scenarios.ALL["memory"]().save(path, tail="10 calls")
+    folder = path / "p0001"
+    (folder / format.PACK).rename(folder / "000001.pack")
+    with Bundle.open(path) as bundle:
+        (stream,) = bundle.processes
+        trail = Trail(stream, None)
+        for _ in trail:
+            pass
+        TailKeeper(bundle, stream, Keep(10, 0)).finish(trail.position)
+    finish(path)
+
+
+MADE = {"machine": machine, "killed": killed, "policies": policies, "redacted": redacted, "tail": tail}
 
 
 def _first(records: list[Record], kind: type) -> int:
@@ -104,14 +126,19 @@ def shrink(path: Path) -> None:
 
 
 def told(bundle: Bundle, stream: ProcessStream) -> dict[str, Any]:
-    """What a later version has to find too."""
-    result = replay_process(bundle, stream)
+    """What a later version has to find too; of a tail, whose state is of the version that made it, what is read."""
     lines = "\n".join(dump_lines(stream.records()))
-    return {
+    found = {
         "process": stream.ordinal,
         "parent": stream.header.get("parent"),
         "calls": stream.counts().calls,
+        "first_call": stream.first_head.call,
         "records": xxh3_64_hexdigest(lines.encode()),
+    }
+    if stream.header.get("tail") is not None:
+        return found
+    result = replay_process(bundle, stream)
+    return found | {
         "replayed": result.calls,
         "same": result.same,
         "damage": result.damage,
@@ -123,16 +150,14 @@ def told(bundle: Bundle, stream: ProcessStream) -> dict[str, Any]:
 def main() -> None:
     for name, make in MADE.items():
         path = TRACES / f"{PREFIX}-{name}"
-        shutil.rmtree(path, ignore_errors=True)
+        if path.exists():
+            print(f"{path.name} is there, and stays as it is")
+            continue
         make(path)
         shrink(path)
-    redacted = TRACES / f"{PREFIX}-redacted"
-    redact(TRACES / f"{PREFIX}-policies", redacted, force=True)
-    shrink(redacted)
-    for name in (*MADE, "redacted"):
-        with Bundle.open(TRACES / f"{PREFIX}-{name}") as bundle:
+        with Bundle.open(path) as bundle:
             found = [told(bundle, stream) for stream in bundle.processes]
-        (TRACES / f"{PREFIX}-{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+        (TRACES / f"{path.name}.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

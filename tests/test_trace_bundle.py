@@ -39,7 +39,7 @@ class TestMaking:
     def test_a_new_bundle_has_no_processes(self, tmp_path: Path) -> None:
         make(tmp_path / "a.cann", tool="1.2.3")
         bundle = Bundle.open(tmp_path / "a.cann")
-        assert (bundle.version, bundle.session, bundle.tool, bundle.processes) == (0, SESSION, "1.2.3", [])
+        assert (bundle.version, bundle.session, bundle.tool, bundle.processes) == (1, SESSION, "1.2.3", [])
         assert bundle.function("pair") == SCHEMA["pair"]
         assert bundle.schema.enums == SCHEMA.enums
         assert bundle.end is None
@@ -255,7 +255,7 @@ class TestOpening:
     def test_a_newer_version_is_refused_with_both_numbers(self, tmp_path: Path) -> None:
         make(tmp_path / "a.cann")
         alter_sheet(tmp_path / "a.cann" / "bundle", version=7)
-        with pytest.raises(FutureVersion, match=r"version 7; this Cannery reads up to version 0"):
+        with pytest.raises(FutureVersion, match=r"version 7; this Cannery reads up to version 1"):
             Bundle.open(tmp_path / "a.cann")
 
     def test_keys_of_a_later_version_are_ignored(self, tmp_path: Path) -> None:

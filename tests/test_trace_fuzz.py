@@ -42,7 +42,7 @@ def test_no_mutated_bundle_breaks_a_rule(tmp_path: Path) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_a_mutation_changes_something(tmp_path_factory: pytest.TempPathFactory, chance: Any) -> None:
-    files = {"bundle": pack_sheet({"magic": "cannery", "version": 0})}
+    files = {"bundle": pack_sheet({"magic": "cannery", "version": 1})}
     assert Mutator(chance).mutate(files).keys() == files.keys()
 
 

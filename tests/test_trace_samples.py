@@ -1,5 +1,5 @@
-"""Bundles of every released format version still open, read and replay as they did; see ``make_trace_sample.py`` for
-those of a function table with every form, and ``make_corpus.py`` for those of programs."""
+"""Bundles of every format version from 1 on still open, read and replay as they did; see ``make_trace_sample.py`` for
+those of a function table with every form, and ``make_corpus.py`` for those of programs. Version 0 is refused."""
 
 import json
 import shutil
@@ -12,17 +12,18 @@ from cannery.recorder.format import VERSION
 from cannery.recorder.jsonl import load_lines
 from cannery.recorder.repair import repair
 from cannery.recorder.seal import finish
-from tests.make_corpus import told
+from tests.make_corpus import MADE, told
 
 TRACES = Path(__file__).parent / "data" / "traces"
-SAMPLES = sorted(path.name for path in TRACES.iterdir() if path.is_dir() and path.name.endswith("-small"))
+PAST = TRACES / "v0-small"
+SAMPLES = sorted(path.name for path in TRACES.glob("*-small") if path != PAST)
 CORPUS = sorted(path.stem for path in TRACES.glob("*.json"))
 
 
 def test_there_are_bundles_of_the_present_version() -> None:
-    made = {f"v{VERSION}-{name}" for name in ("small", "machine", "killed", "policies", "redacted")}
+    made = {f"v{VERSION}-{name}" for name in ("small", *MADE)}
     assert made <= {*SAMPLES, *CORPUS}
-    assert {path.name for path in TRACES.iterdir() if path.is_dir()} == {*SAMPLES, *CORPUS}
+    assert {path.name for path in TRACES.iterdir() if path.is_dir()} == {*SAMPLES, *CORPUS, PAST.name}
 
 
 @pytest.mark.parametrize("name", CORPUS)
@@ -56,8 +57,8 @@ def test_a_sample_reads_as_it_did(name: str) -> None:
     assert len(bundle.processes) == 2
 
 
-def test_the_rest_of_the_sample_of_version_0() -> None:
-    bundle = Bundle.open(TRACES / "v0-small")
+def test_the_rest_of_the_sample_of_version_1() -> None:
+    bundle = Bundle.open(TRACES / "v1-small")
     sealed, unsealed = bundle.processes
     assert (bundle.end, sealed.end, unsealed.end) == ({"status": 3}, {"status": 3}, None)
     assert (sealed.finished, unsealed.finished) == (True, False)
@@ -71,8 +72,8 @@ def test_the_rest_of_the_sample_of_version_0() -> None:
 
 
 def test_the_sample_can_be_sealed(tmp_path: Path) -> None:
-    shutil.copytree(TRACES / "v0-small", tmp_path / "copy.cann")
-    before = [list(stream.records()) for stream in Bundle.open(TRACES / "v0-small").processes]
+    shutil.copytree(TRACES / "v1-small", tmp_path / "copy.cann")
+    before = [list(stream.records()) for stream in Bundle.open(TRACES / "v1-small").processes]
     finish(tmp_path / "copy.cann")
     bundle = Bundle.open(tmp_path / "copy.cann")
     assert all(stream.finished for stream in bundle.processes)

@@ -30,6 +30,14 @@ _TABLE: Final = """
 | switch | about | documented | observed | default |
 |---|---|---|---|---|
 """
+_CORRECTED: Final = """
+## Corrected
+
+What the model did before, and goes on doing in the replay of traces that earlier versions recorded:
+
+| switch | before | since |
+|---|---|---|
+"""
 _WITHOUT_EFFECT: Final = """
 ## Without effect yet
 
@@ -46,11 +54,14 @@ def _looked_at() -> set[str]:
 def markdown(switches: Iterable[Switch] = SWITCHES) -> str:
     """The text of the page."""
     looked_at = _looked_at()
-    lines, idle = [], []
+    lines, idle, corrected = [], [], []
     for switch in switches:
         values = (switch.documented or "–", switch.observed or "–", switch.default)
         lines.append(f"| `{switch.name}` | {switch.about} | {' | '.join(values)} |\n")
+        if switch.since:
+            corrected.append(f"| `{switch.name}` | {switch.before} | {switch.since} |\n")
         if len(switch.values) > 1 and switch.name not in looked_at:
             idle.append(f"`{switch.name}`")
     end = _WITHOUT_EFFECT.format(names=", ".join(idle)) if idle else ""
-    return _HEAD + _TABLE + "".join(lines) + end
+    changed = _CORRECTED + "".join(corrected) if corrected else ""
+    return _HEAD + _TABLE + "".join(lines) + changed + end
