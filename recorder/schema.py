@@ -14,7 +14,6 @@ from cannery.recorder.format import MAX_SCHEMA, SCHEMA, DamagedTrace
 from cannery.recorder.packing import UNPACK_ERRORS, Malformed, damage_text, pack, unpack
 
 FORMS: Final = ("number", "handle", "address", "bytes", "flag", "token", "name", "raw", "plain", "none")
-RAW: Final = "raw"
 LIST: Final = "list:"
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
@@ -54,14 +53,6 @@ class FunctionForm(NamedTuple):
     def wire(self) -> tuple[str, tuple[tuple[str, str | None], ...]]:
         """What decides how its calls are read: the forms of the result and of each parameter, in and out."""
         return self.result, tuple((param.into, param.out) for param in self.params)
-
-    def may_become(self, other: "FunctionForm") -> bool:
-        """Whether a later table may have ``other`` in its place: the same forms, but where this one says nothing of a
-        parameter (``raw``), as the tables do for functions without implementation."""
-        if self.result != other.result or len(self.params) != len(other.params):
-            return False
-        pairs = zip(self.params, other.params, strict=True)
-        return all(old.into == RAW or (old.into, old.out) == (new.into, new.out) for old, new in pairs)
 
 
 class Schema:

@@ -61,11 +61,12 @@ class TailKeeper:
         Raises:
             OSError: the state cannot be written; nothing was dropped.
         """
-        if self.problem is not None or time.monotonic() < self._rest:
+        if self.problem is not None:
             return False
         self._look()
         end = max(self._places.values(), default=Position(1, 0, 0, 0))
-        more = self._go_on(end, deadline)
+        self._hold(end)
+        more = time.monotonic() >= self._rest and self._go_on(end, deadline)
         self._hold(end)
         return more
 

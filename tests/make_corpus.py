@@ -26,10 +26,12 @@ from cannery.recorder.tail import Keep
 from cannery.replayer.process import replay_process
 from cannery.replayer.seek import Trail
 from cannery.replayer.tail import TailKeeper
+from cannery.runtime.calls.registry import HANDLERS
 from tests import scenarios
 from tests.live import SCHEMA
 
 TRACES = Path(__file__).parent / "data" / "traces"
+FUNCTIONS = TRACES.parent / "functions.json"
 PREFIX = f"v{format.VERSION}"
 _SHOWN = 64  # bytes of an open window that are kept behind its records
 
@@ -147,7 +149,16 @@ def told(bundle: Bundle, stream: ProcessStream) -> dict[str, Any]:
     }
 
 
+def add_functions() -> None:
+    """Note the forms of functions that are implemented, if they are not there: from then on they do not change."""
+    noted = json.loads(FUNCTIONS.read_text()) if FUNCTIONS.exists() else {}
+    forms = {form.name: form.wire for form in SCHEMA.functions if form.name in HANDLERS}
+    rows = ",\n".join(f" {json.dumps(name)}: {json.dumps(wire)}" for name, wire in sorted((forms | noted).items()))
+    FUNCTIONS.write_text(f"{{\n{rows}\n}}\n")
+
+
 def main() -> None:
+    add_functions()
     for name, make in MADE.items():
         path = TRACES / f"{PREFIX}-{name}"
         if path.exists():
