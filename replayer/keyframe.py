@@ -19,7 +19,8 @@ from cannery.runtime.invoke import SHOWN, Invoke
 from cannery.runtime.machine import Wait
 from cannery.runtime.pages import imported_pages, install_imported, install_pages, pages
 from cannery.runtime.places import Imported
-from cannery.runtime.state import State, StateError, capture, install
+from cannery.runtime.state import State, StateError, capture
+from cannery.runtime.state_install import install
 
 _PAGE: Final = struct.Struct("<IQ16s")  # device, number, digest
 _DAMAGE: Final = (StateError, *UNPACK_ERRORS, AttributeError, OverflowError)

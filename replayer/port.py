@@ -5,6 +5,7 @@ effect of the present step: a read gets the recorded bytes, a write is compared 
 recording has and the machine does not ask for, or the other way round, is a difference.
 """
 
+import gc
 import mmap
 import os
 import resource
@@ -92,6 +93,16 @@ class _View:
         self._budget.take(-len(gone) * _BLOCK)
 
 
+def _mapped(file: int, span: int, flags: int) -> mmap.mmap:
+    """The addresses of a process have room for some hundred devices: those of replays that are over stay until cycles
+    are looked for, which the command line has done seldom."""
+    try:
+        return mmap.mmap(file, span, flags=flags)
+    except OSError:
+        gc.collect()
+        return mmap.mmap(file, span, flags=flags)
+
+
 class ReplayStore:
     """The bytes of one device: a sparse file in memory, so that pages cost nothing until the machine writes them. Where
     the system limits the size of files, anonymous memory, which does not know what was written."""
@@ -100,7 +111,7 @@ class ReplayStore:
         self._span = span
         self._file = _memory_file(span)
         flags = mmap.MAP_SHARED if self._file >= 0 else mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
-        self._map = mmap.mmap(self._file, span, flags=flags)
+        self._map = _mapped(self._file, span, flags)
         self.view = _View(memoryview(self._map), budget)
 
     def __del__(self) -> None:

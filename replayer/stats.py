@@ -256,16 +256,21 @@ class Stats:
     def _exit(self, record: Exit) -> None:
         enters = self._waiting.get(record.thread, [])
         enter = next((enter for enter in enters if enter.number == record.number), None)
-        if enter is None:
+        if enter is None:  # not chosen, or it began before this part of a trace
+            if self._chosen is None or self._chosen(record.number, record.function):
+                self._failure(self.functions.get(record.function) or self._function(record.function), record)
             return
         enters.remove(enter)
         function = self.functions[enter.function]
         function.waits.add(enter.number, self.last_time - enter.time)
-        if function.can_fail and record.ret:
-            function.failures[record.ret] += 1
+        self._failure(function, record)
         if function.special and record.ret == 0:
             number, thread, time, name, ins, effects = enter
             self._special(function, Call(number, thread, time, name, 0, ins, record.outs, effects))
+
+    def _failure(self, function: Function, record: Exit) -> None:
+        if function.can_fail and record.ret:
+            function.failures[record.ret] += 1
 
     # Memory and bytes
 

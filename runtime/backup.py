@@ -14,7 +14,8 @@ from cannery.runtime.invoke import Errand
 from cannery.runtime.memory import LARGE_GRANULE, SMALL_GRANULE, SMALL_SPAN, DeviceMemory
 from cannery.runtime.objects import Stream
 from cannery.runtime.places import Allocation
-from cannery.runtime.state import State, capture, install
+from cannery.runtime.state import State, capture
+from cannery.runtime.state_install import install
 
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine

@@ -92,6 +92,17 @@ class TestShow:
         assert cannery("show", traces / "waits.cann", "--failed", "--calls", "0-8").stdout == shown
         assert cannery("show", traces / "waits.cann", "--failed", "--calls", "9-").stdout == ""
 
+    def test_a_part_has_the_ends_of_calls_that_began_before_it(self, traces: Path, tmp_path: Path) -> None:
+        part = tmp_path / "part.cann"
+        cannery("trim", traces / "waits.cann", "--calls", "9:", "-o", part)
+        end = "#8 T1 aclrtSynchronizeStreamWithTimeout ends = 507046 ACL_ERROR_RT_STREAM_SYNC_TIMEOUT\n"
+        assert end in cannery("show", part).stdout
+        assert cannery("show", part, "--failed").stdout == end
+        assert cannery("show", part, "--calls", "9-12", "--failed").stdout == ""
+        (counted,) = json.loads(cannery("stats", part, "--json").stdout)["processes"]
+        assert (counted["calls"], counted["failures"]) == (6, 1)
+        assert json.loads(cannery("info", part, "--json").stdout)["failures"] == 1
+
     def test_a_call_that_fails_has_what_it_had_the_program_run(self, traces: Path) -> None:
         lines = cannery("show", traces / "snapshots.cann", "--failed").stdout.splitlines()
         assert [line for line in lines if line.startswith("#17 ")] == [

@@ -1,10 +1,14 @@
 """A trace replays to the same results: under every schedule and payload policy, finished or not."""
 
+import gc
+
 import pytest
 
 from cannery.recorder.records import Call, Enter, Exit
+from cannery.replayer.port import Budget, ReplayStore
 from cannery.replayer.replay import ReplayError
 from cannery.runtime.api import MODEL
+from cannery.runtime.memory import DEVICE_SPAN
 from cannery.runtime.settings import Settings
 from tests import scenarios
 from tests.fake_session import PROCESS
@@ -105,3 +109,15 @@ def test_a_trace_has_one_name_for_a_process_wherever_it_occurs() -> None:
     foreign, _, told, lock = (record for record in live.records if isinstance(record, Call))
     assert [foreign.ins[0], told.outs[0], lock.ins[0]] == [2, 1, 1]
     assert live.replay().compared.differences == []
+
+
+def test_one_process_can_replay_any_number_of_processes() -> None:
+    """The addresses that it has are enough for 256 devices; what a replay leaves is a cycle."""
+    budget = Budget(1 << 40)
+    gc.disable()
+    try:
+        for _ in range(300):
+            left: list[object] = [ReplayStore(DEVICE_SPAN, budget)]
+            left.append(left)
+    finally:
+        gc.enable()

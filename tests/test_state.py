@@ -15,7 +15,8 @@ from cannery.runtime.lanes import Lane
 from cannery.runtime.machine import Machine
 from cannery.runtime.pages import PAGE, Page, install_pages, pages
 from cannery.runtime.settings import Settings
-from cannery.runtime.state import State, StateError, capture, fields_of, install, known_classes
+from cannery.runtime.state import State, StateError, capture, fields_of, known_classes
+from cannery.runtime.state_install import install
 from tests import scenarios
 from tests.live import Live
 

@@ -122,6 +122,7 @@ def _chosen(
     """The records to print, in order. With a call comes the end of its wait. ``seen`` gets all that were read.
 
     Whether a call that waits failed is known at its end: where only failures are wanted, its beginning comes then too.
+    A part of a trace may have ends of waits that began before it.
     """
     from cannery.recorder.chunk import failing_functions
     from cannery.recorder.records import Call, Enter, Exit, Invoke, Note, Returned
@@ -142,7 +143,8 @@ def _chosen(
             if not wanted.failed or _failed(record, failing):
                 yield record
         elif isinstance(record, Exit):
-            held = waiting.pop(record.number, None)
+            began_before = record.number < stream.first_head.call and _matches(record, wanted)
+            held = waiting.pop(record.number, [] if began_before else None)
             if held is not None and (not wanted.failed or _failed(record, failing)):
                 yield from held
                 yield record
@@ -158,7 +160,7 @@ def _chosen(
             yield record
 
 
-def _matches(record: "Call | Enter", wanted: Filter) -> bool:
+def _matches(record: "Call | Enter | Exit", wanted: Filter) -> bool:
     if wanted.chosen is not None and not wanted.chosen(record.number, record.function):
         return False
     if wanted.functions and record.function not in wanted.functions:
