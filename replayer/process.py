@@ -14,9 +14,9 @@ from cannery.recorder.selection import parse_selection
 from cannery.recorder.tail import Keep
 from cannery.replayer.handovers import HandOvers
 from cannery.replayer.keyframe import KeyframeError, restore
-from cannery.replayer.port import Budget, OutOfMemory
 from cannery.replayer.replay import Incomplete, Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
+from cannery.replayer.stores import Budget, OutOfMemory
 from cannery.runtime.settings import SettingError, Settings
 from cannery.runtime.version import VERSION
 

@@ -34,8 +34,9 @@ from cannery.recorder.stream import SKIPPED_TOPIC
 from cannery.replayer.compare import FUNCTION, Comparison, Incomplete, Stop
 from cannery.replayer.identity import IdentityWire
 from cannery.replayer.opened import OpenCall, OpenCalls, Outcome
-from cannery.replayer.port import Budget, ReplayPort
+from cannery.replayer.port import ReplayPort
 from cannery.replayer.report import RETURNS
+from cannery.replayer.stores import Budget
 from cannery.replayer.unfinished import Unfinished
 from cannery.runtime import invoke
 from cannery.runtime.api import MODEL

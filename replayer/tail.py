@@ -21,10 +21,10 @@ from cannery.recorder.stream import Position
 from cannery.recorder.tail import Keep
 from cannery.recorder.tail_files import drop_before
 from cannery.replayer.keyframe import is_possible, save
-from cannery.replayer.port import OutOfMemory
 from cannery.replayer.process import new_replay
 from cannery.replayer.replay import Incomplete, ReplayError, Stop
 from cannery.replayer.seek import Trail, is_step
+from cannery.replayer.stores import OutOfMemory
 from cannery.runtime.version import VERSION
 
 _IMPOSSIBLE: Final = (

@@ -16,9 +16,9 @@ from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Call, Enter, Record
-from cannery.replayer.port import Budget, ReplayStore, available
 from cannery.replayer.process import new_replay
 from cannery.replayer.seek import is_step
+from cannery.replayer.stores import Budget, ReplayStore, available
 
 _NEVER: Final = 1 << 62
 _Event = tuple[int, int, int]

@@ -34,8 +34,8 @@ from cannery.recorder.records import (
 )
 from cannery.recorder.rows import RowMaker
 from cannery.recorder.writer import StreamWriter
-from cannery.replayer.port import Budget, ReplayStore
 from cannery.replayer.replay import Replay, Stop
+from cannery.replayer.stores import Budget, ReplayStore
 from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import Invoke
 from cannery.runtime.kernels import KernelRun

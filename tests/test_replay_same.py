@@ -5,8 +5,8 @@ import gc
 import pytest
 
 from cannery.recorder.records import Call, Enter, Exit
-from cannery.replayer.port import Budget, ReplayStore
 from cannery.replayer.replay import ReplayError
+from cannery.replayer.stores import Budget, ReplayStore
 from cannery.runtime.api import MODEL
 from cannery.runtime.memory import DEVICE_SPAN
 from cannery.runtime.settings import Settings

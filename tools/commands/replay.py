@@ -108,8 +108,8 @@ def _print_together(together: "HandOvers", trace: str) -> None:
 
 def _side_by_side(bundle: "Bundle", trace: str) -> "Together | None":
     """Replay the processes together, each of which replays alone; None, after a line of why, where that cannot be."""
-    from cannery.replayer.port import OutOfMemory
     from cannery.replayer.replay import ReplayError
+    from cannery.replayer.stores import OutOfMemory
     from cannery.replayer.together import replay_together
 
     try:

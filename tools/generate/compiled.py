@@ -31,6 +31,7 @@ READERS = (
     "replayer/identity.py",  # extends a class of the codec
     "replayer/port.py",
     "replayer/replay.py",
+    "replayer/stores.py",
 )
 
 
