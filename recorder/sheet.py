@@ -10,6 +10,7 @@ from xxhash import xxh3_64_digest
 from cannery.recorder.files import Folder
 from cannery.recorder.format import MAX_SHEET, UNFINISHED, DamagedTrace
 from cannery.recorder.packing import UNPACK_ERRORS, damage_text, pack, unpacker
+from cannery.recorder.window import check_file_size
 
 
 def pack_sheet(content: Mapping[str, Any]) -> bytes:
@@ -38,7 +39,8 @@ def unpack_sheet(data: bytes, path: str) -> tuple[dict[str, Any], int]:
 
 
 def replace_file(path: str, data: bytes) -> None:
-    """Write a file under another name and rename it, so that no reader meets half of it."""
+    """Write a file under another name and rename it, so that no reader meets half of it. Raises OSError."""
+    check_file_size(len(data))
     unfinished = path + UNFINISHED
     handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:

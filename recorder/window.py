@@ -5,6 +5,7 @@ import contextlib
 import mmap
 import os
 import resource
+import stat
 import sys
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
@@ -33,6 +34,18 @@ def check_file_size(size: int) -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY and size > limit:
         raise OSError(f"the file size limit of this process is {limit} bytes")
+
+
+def fits(descriptor: int, size: int) -> bool:
+    """Whether so many bytes can be appended, or written where the file is, without SIGXFSZ. What is no regular file
+    has no limit."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return True
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return True
+    return max(status.st_size, os.lseek(descriptor, 0, os.SEEK_CUR)) + size <= limit
 
 
 def raise_descriptor(descriptor: int) -> int:

@@ -108,6 +108,8 @@ class Memory(Kept):
     def take(self, device: "Device", size: int) -> Allocation | None:
         """Like :meth:`allocate`, for memory that no address of the program leads to."""
         memory = self.devices[device.index]
+        if memory.store is None:  # first of all: where the host has none, nothing has changed
+            memory.store = self.port.device_store(device.index, DEVICE_SPAN)
         granule = SMALL_GRANULE if size < LARGE_GRANULE else LARGE_GRANULE
         granules = -(-size // granule)
         reserved = granules * granule
@@ -122,8 +124,6 @@ class Memory(Kept):
         if block is None:
             memory.budget.release(reserved)
             return None
-        if memory.store is None:
-            memory.store = self.port.device_store(device.index, DEVICE_SPAN)
         memory.used += reserved
         if memory.used > memory.peak:
             memory.peak = memory.used

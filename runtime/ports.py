@@ -59,7 +59,11 @@ class HostPort(Protocol):
         """Reserve ``span`` bytes of address space that the host can neither read nor write; its first address."""
 
     def device_store(self, device: int, span: int) -> DeviceStore:
-        """Make the backing of one device's address range (called on the first allocation there)."""
+        """Make the backing of one device's address range (called on the first allocation there).
+
+        Raises:
+            OSError: the host has none; the text is for people. The call fails as if it had not been made.
+        """
 
     def read(self, address: int, into: memoryview) -> bool:
         """Copy ``len(into)`` bytes from host memory at ``address``. False: the range is not readable."""

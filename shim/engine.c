@@ -5,6 +5,7 @@
 #include "shim.h"
 #include "engine.h"
 
+#include <sys/resource.h>
 #include <time.h>
 
 #include "host_memory.c"
@@ -187,6 +188,23 @@ static void report_failure(PyObject *where) { PyErr_WriteUnraisable(where); }
 
 static int outside; /* whoever has the engine's turn may not enter its Python any more (in_host.c) */
 
+/* The host has not what the call needs (an OSError): one line for the user, where a traceback would be ours to read. */
+static void report_shortage(const char *function)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *messages = PyImport_ImportModule("cannery.shim.messages");
+    PyObject *said = messages == NULL ? NULL : PyObject_CallMethod(messages, "say_shortage", "sO", function, value);
+    if (said == NULL)
+        report_failure(messages);
+    Py_XDECREF(said);
+    Py_XDECREF(messages);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+}
+
 #include "steps.c"
 
 /* ---- fork ---- */
@@ -282,6 +300,9 @@ static PyStatus start_python(const struct cannery_engine_options *options)
     config.install_signal_handlers = 0;
     config.site_import = 0; /* the search path comes complete from engine.conf */
     config.pathconfig_warnings = 0;
+    struct rlimit size;
+    if (getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur != RLIM_INFINITY)
+        config.write_bytecode = 0; /* past the limit, the signal would end the program */
     config.module_search_paths_set = 1;
     const struct { wchar_t **field; const char *text; } strings[] = {
         { &config.program_name, options->executable }, { &config.executable, options->executable },

@@ -4,6 +4,7 @@ Everything that passes through it becomes an effect of the present step (``effec
 ``recorder/encoders.py``), which the session records and clears. Imported in every process that makes a call.
 """
 
+import errno
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from cannery.recorder.addresses import AddressBook
 from cannery.recorder.codec import TokenTable
 from cannery.recorder.payloads import CHUNK, PayloadStore, WirePayload
 from cannery.recorder.sparse import written_ranges
-from cannery.recorder.window import check_file_size
+from cannery.recorder.window import check_file_size, reason
 from cannery.shim._engine import ffi, lib
 from cannery.shim.exchange import LiveExchange
 from cannery.shim.host_files import map_file, no_file_size_limit
@@ -33,6 +34,13 @@ AT_ONCE: Final = CHUNK
 
 #: Of a file that an argument names, so much is read.
 LARGEST_FILE: Final = 1 << 30
+
+#: By error number: what the user can raise.
+_LIMITS: Final = {
+    errno.EMFILE: " (the limit on open files, ulimit -n)",
+    errno.ENFILE: " (the limit of the system on open files)",
+    errno.ENOMEM: " (the limit on address space, ulimit -v)",
+}
 
 _NOT_RECORDED: Final = PayloadStore(os.devnull, "none", None, lambda reason: None)
 
@@ -103,7 +111,11 @@ class LiveHost:
         return self.base
 
     def device_store(self, device: int, span: int) -> MemoryFile:
-        store = self.stores[device] = MemoryFile(device, span)
+        try:
+            store = self.stores[device] = MemoryFile(device, span)
+        except OSError as error:
+            limit = _LIMITS.get(error.errno or 0, "")
+            raise OSError(f"there is no memory of device {device}: {reason(error)}{limit}") from None
         return store
 
     def _shareable(self, device: int) -> tuple[int, int]:

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4096, CONF_SIZE = 65536, KEYS_IN_BLOCK = 32, FIRST_KEY = 288, KEYS_MAX = 1024 };
@@ -31,6 +33,17 @@ static pthread_key_t thread_key;
 static int have_thread_key;
 static void (*thread_destructor)(void *);
 
+/* Whether so many bytes can be written without SIGXFSZ, which ends the program; recorder/window.py has the same. */
+static int fits(int descriptor, size_t size)
+{
+    struct rlimit limit;
+    struct stat status;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || fstat(descriptor, &status) != 0
+        || !S_ISREG(status.st_mode))
+        return 1;
+    off_t place = lseek(descriptor, 0, SEEK_CUR);
+    return (rlim_t)(place > status.st_size ? place : status.st_size) + size <= limit.rlim_cur;
+}
 
 void cannery_say(const char *format, ...)
 {
@@ -43,7 +56,7 @@ void cannery_say(const char *format, ...)
     if (written > 0)
         used += (size_t)written < sizeof line - used - 1 ? (size_t)written : sizeof line - used - 2;
     line[used++] = '\n';
-    if (write(2, line, used) < 0)
+    if (!fits(2, used) || write(2, line, used) < 0)
         return; /* nobody to tell */
 }
 

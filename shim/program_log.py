@@ -5,6 +5,8 @@ import os
 from contextlib import suppress
 from typing import ClassVar, Final
 
+from cannery.recorder.window import fits
+
 _LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")  # aclLogLevel, and the numbers of the variable
 _DEFAULT: Final = 3
 _STDOUT: Final = 1
@@ -25,5 +27,7 @@ class ProgramLog:
         known = level if 0 <= level < len(_LEVELS) else 0
         if self._printed and known >= self._least:
             head = f"[{_LEVELS[known]}] APP({os.getpid()}): [".encode()
+            whole = head + file + b":%d] " % line + text + b"\n"
             with suppress(OSError):  # the program may have closed it
-                os.write(_STDOUT, head + file + b":%d] " % line + text + b"\n")
+                if fits(_STDOUT, len(whole)):
+                    os.write(_STDOUT, whole)

@@ -401,6 +401,8 @@ static void serve(struct cannery_request *request)
         return;
     if (failed_to_begin)
         PyErr_Clear();
+    else if (request->kind == CANNERY_CALL && PyErr_ExceptionMatches(PyExc_OSError))
+        report_shortage(services->functions[request->function].name);
     else
         report_failure(session.handlers != NULL && request->kind == CANNERY_CALL
                        ? PyList_GET_ITEM(session.handlers, request->function) : NULL);

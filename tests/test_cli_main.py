@@ -51,6 +51,9 @@ def test_version() -> None:
         (["run", "--behaviour", "documneted", "--", "true"], "did you mean documented?"),
         (["run", "--behaviour", "default,memcpy-kin=hint", "--", "true"], "did you mean memcpy-kind?"),
         (["run"], "missing argument"),
+        (["run", "-o", "", "--", "true"], "invalid value for '-o' / '--output': the name is empty"),
+        (["redact", "t.cann", "-o", ""], "the name is empty; see 'cannery redact --help'"),
+        (["trim", "t.cann", "--calls", "1:2", "-o", ""], "the name is empty"),
     ],
 )
 def test_wrong_usage_is_status_2_and_says_what_is_right(args: list[str], words: str) -> None:

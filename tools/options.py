@@ -56,6 +56,15 @@ class Whole(Number):
         return self.fail(f"'{text}' is no whole number from {self.least}{end or ' on'}", param, ctx)
 
 
+class Target(click.Path):
+    """Where to write. An empty name is a variable of a script that was not set, and no wish for the default."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not value:
+            self.fail("the name is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class Size(Number):
     """A number of bytes with an optional unit, as in 64M."""
 

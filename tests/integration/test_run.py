@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from cannery.recorder.bundle import Bundle
+from cannery.recorder.files import Folder
+from cannery.recorder.sheet import read_sheet
 from cannery.shim import layout, sdk
 
 PROGRAM = """
@@ -261,6 +263,22 @@ def test_a_virtual_clock_makes_two_runs_equal(cannery: Run, caller: Path, tmp_pa
             listings.append(list(bundle.processes[0].records()))
     assert listings[0] == listings[1]
     assert len(listings[0]) >= 23
+    files = [
+        {str(file.relative_to(tmp_path / name)): file.read_bytes() for file in (tmp_path / name).rglob("*.*")}
+        for name in ("a.cann", "b.cann")
+    ]
+    assert files[0] == files[1] and len(files[0]) >= 1
+    bundle, process, told = (
+        different(*(read_sheet(Folder(str(tmp_path / name / folder)), sheet) for name in ("a.cann", "b.cann")))
+        for folder, sheet in (("", "bundle"), ("p0001", "process"), ("p0001", "end"))
+    )
+    assert bundle - {"created"} == {"session"}  # the rest is when it was made
+    assert (process, told) == ({"host"}, set())
+
+
+def different(one: dict[str, object], other: dict[str, object]) -> set[str]:
+    """The keys whose values differ."""
+    return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
 
 
 def test_full_windows_are_sealed_and_indexed_at_the_end(cannery: Run, caller: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Processes that may do less than others: no address space, no process_vm calls, an old kernel, closed descriptors."""
 
+import os
 import resource
 from pathlib import Path
 
@@ -81,3 +82,49 @@ def test_a_wrong_variable_does_not_take_the_others_with_it(build: Build, run: Ru
     done = run(build("cleared.c"), env={"CANNERY_PRODUCT": "A7", "CANNERY_DEVICES": "3"})
     assert done.returncode == 0
     assert "running without CANNERY_PRODUCT=A7" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [("files", "ulimit -n"), ("space", "ulimit -v"), ("size", "the file size limit of this process is 0 bytes")],
+)
+def test_an_allocation_that_a_limit_forbids_fails_with_one_line_and_leaves_nothing_behind(
+    build: Build, run: Run, tmp_path: Path, limit: str, words: str
+) -> None:
+    trace = tmp_path / "t.cann"
+    done = run(build("limited.c"), limit, env={"CANNERY_TRACE": str(trace)})
+    last = 500000 if limit == "size" else 0  # that one cannot be raised again
+    assert (done.returncode, done.stdout) == (0, f"0: 500000 500000 {last}\n")
+    line = done.stderr.splitlines()[0]
+    assert line.startswith("cannery: aclrtMalloc: there is no memory of device 0: ") and words in line
+    assert done.stderr.count("\n") == 1
+    with Bundle.open(trace) as bundle:
+        result = replay_process(bundle, bundle.processes[0])
+    assert (result.differences, result.damage) == ((), None)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100])
+def test_a_file_size_limit_ends_the_recording_and_not_the_program(
+    build: Build, run: Run, tmp_path: Path, size: int
+) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    done = run(build("stacks.c"), "1048576", env={"CANNERY_TRACE": str(tmp_path / "t.cann")}, preexec_fn=limit)
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1
+    assert f"the file size limit of this process is {size} bytes" in done.stderr
+
+
+@pytest.mark.parametrize("room", [0, 5, 1000])
+def test_lines_that_a_log_file_has_no_room_for_are_left_out(build: Build, run: Run, tmp_path: Path, room: int) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"x" * 50)
+
+    def limit() -> None:
+        os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), 2)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50 + room, resource.RLIM_INFINITY))
+
+    done = run(build("cleared.c"), env={"CANNERY_PRODUCT": "A7", "CANNERY_DEVICES": "3"}, preexec_fn=limit)
+    assert done.returncode == 0
+    assert ("CANNERY_PRODUCT=A7" in log.read_text()) is (room == 1000)

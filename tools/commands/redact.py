@@ -8,7 +8,9 @@ from cannery.tools.errors import Failure
 
 @click.command(name="redact")
 @click.argument("trace", type=click.Path())
-@click.option("-o", "--output", "target", type=click.Path(), required=True, metavar="TRACE", help="Where to write it.")
+@click.option(
+    "-o", "--output", "target", type=options.Target(), required=True, metavar="TRACE", help="Where to write it."
+)
 @click.option(
     "--payload",
     type=options.OneOf("hash", "none"),

@@ -21,7 +21,7 @@ _HANDED_ON: Final = "CANNERY_LAUNCH"  # "session:trace" of the run that started 
     "-o",
     "--output",
     "trace",
-    type=click.Path(),
+    type=options.Target(),
     metavar="TRACE",
     help="Folder to record into. [default: PROGRAM.cann, or SCRIPT.cann for a script; PROGRAM-2.cann, ... if"
     " that exists]",

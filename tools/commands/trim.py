@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from cannery.tools import state_at, traces
+from cannery.tools import options, state_at, traces
 from cannery.tools.errors import Failure
 
 _CALLS: Final = re.compile(r"(\d{1,18})?[:-](\d{1,18})?")
@@ -14,7 +14,7 @@ _CALLS: Final = re.compile(r"(\d{1,18})?[:-](\d{1,18})?")
 @click.command(name="trim")
 @click.argument("trace", type=click.Path())
 @click.option("--calls", required=True, metavar="A:B", help="The first and the last call; either may be left out.")
-@click.option("-o", "--output", required=True, type=click.Path(), metavar="OUT", help="The trace to write.")
+@click.option("-o", "--output", required=True, type=options.Target(), metavar="OUT", help="The trace to write.")
 @click.option("--force", is_flag=True, help="Replace OUT if it is a trace.")
 @click.option("--process", type=int, metavar="N", help="The process, if the trace has several (see 'cannery info').")
 def command(trace: str, calls: str, output: str, force: bool, process: int | None) -> None:
