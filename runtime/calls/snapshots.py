@@ -233,11 +233,11 @@ def _save(machine: "Machine") -> None:
             "the devices have something that this version cannot keep ({}); leave it out of programs with snapshots",
             str(error),
         ) from None
-    except OSError as error:
+    except OSError as failed:  # of another name: compiled, a variable has one type
         raise Refused(
             ACL_ERROR_SNAPSHOT_BACKUP_FAILED,
             "there is no memory for a copy of what the devices hold ({}); touch less of it",
-            str(error),
+            str(failed),
         ) from None
 
 
