@@ -64,7 +64,7 @@ def redact(source: str | Path, target: str | Path, *, hashes: bool = True, force
                 raise NotFinished(f"process {stream.ordinal} still runs; redact the trace when it has ended")
             if stream.begins_with_a_state:
                 raise NotFinished(
-                    f"process {stream.ordinal} begins with a state, which has content of device memory; redact the "
+                    f"process {stream.ordinal} begins with a state, which has content of device memory; redact a "
                     "whole trace instead"
                 )
         check_target(path, force, str(source))
