@@ -27,7 +27,8 @@ _Event = tuple[int, int, int]
 
 class Together(NamedTuple):
     """``compared``: reads of memory that other processes have open, whose bytes were there. ``undecided``: those during
-    which another process may have been writing. ``problem``: the first whose bytes were not there."""
+    which another process may have been writing, and of memory that was shared before the trace begins or by a process that
+    it does not have. ``problem``: the first whose bytes were not there."""
 
     compared: int
     undecided: int
@@ -214,9 +215,8 @@ class Room:
 
     def read(self, process: _Process, view: memoryview, recorded: memoryview, known: bool) -> None:
         store = id(view.obj)
-        if store not in self._owners:
-            return  # of a process that is not in the bundle
-        if not known or any(each.replay.port.unknown_bytes for each in self._processes):
+        # not among the owners: of a process that is not in the bundle, or shared before its tail or part begins
+        if store not in self._owners or not known or any(each.replay.port.unknown_bytes for each in self._processes):
             self.undecided += 1
         elif view == recorded:
             self.compared += 1

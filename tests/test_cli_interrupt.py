@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,26 @@ def test_a_second_one_does_not_keep_it_from_cleaning_up(tmp_path: Path, monkeypa
     result = CliRunner().invoke(main, ["redact", "a.cann", "-o", "b.cann"])
     assert (result.exit_code, result.stderr) == (130, "cannery: interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["a.cann"]
+
+
+def test_one_that_was_lost_does_not_make_the_verb_deaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception is lost where Python runs callbacks of its own; then the user tries again."""
+    scenarios.ALL["memory"]().save(tmp_path / "a.cann")
+    monkeypatch.chdir(tmp_path)
+    now = 1000.0
+    monkeypatch.setattr("cannery.tools.main.time.monotonic", lambda: now)
+
+    def lose_the_first(*_: object, **__: object) -> None:
+        nonlocal now
+        with suppress(KeyboardInterrupt):
+            press()
+        press()  # the same
+        now += 5
+        press()
+
+    monkeypatch.setattr("cannery.recorder.rewrite.ChunkWriter.add", lose_the_first)
+    result = CliRunner().invoke(main, ["redact", "a.cann", "-o", "b.cann"])
+    assert (result.exit_code, result.stderr) == (130, "cannery: interrupted\n")
 
 
 def test_an_ignored_interrupt_stays_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -473,3 +473,13 @@ def test_which_function_of_the_program_is_run_is_compared() -> None:
     altered = [*live.records[: places[-1]], other, *live.records[places[-1] + 1 :]]
     kinds = [facet.what for cause in causes(compared(live, altered)) for facet in cause.facets]
     assert kinds == ["argument function"]
+
+
+def test_a_tail_that_a_trigger_ended_is_complete() -> None:
+    live = Live()
+    live.ok("aclrtSetDevice", 0)
+    live.ok("aclrtGetDevice", OUT)
+    tail = [*live.records, Note("stopped", "the tail is complete: aclrtGetDevice was called")]
+    found = assert_same(tail, tail)
+    assert found.incomplete == (None, None)
+    assert [cause.kind for cause in causes(compared(tail, [*live.records[:-1], tail[-1]]))] == ["missing"]

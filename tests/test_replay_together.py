@@ -154,3 +154,12 @@ def test_processes_with_clocks_of_their_own_are_not_compared(tmp_path: Path) -> 
         assert replay_together(bundle) is None
     shown = CliRunner().invoke(main, ["replay", str(tmp_path / "a.cann")])
     assert shown.exit_code == 0 and "clocks of their own" in shown.stderr
+
+
+def test_memory_whose_sharing_is_not_in_the_trace_decides_nothing(tmp_path: Path) -> None:
+    """As in tails, which begin after it."""
+    pair = Pair()
+    pair.read(pair.two)
+    with Bundle.open(pair.save(tmp_path / "a.cann")) as bundle, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cannery.replayer.together.Room.share", lambda *_: None)
+        assert replay_together(bundle) == Together(0, 1, None)

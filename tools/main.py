@@ -6,11 +6,12 @@ import gc
 import os
 import signal
 import sys
+import time
 
 if sys.version_info < (3, 11):  # noqa: UP036  # before anything is imported that an older Python cannot read
     sys.exit(f"cannery: needs Python 3.11 or newer; this is {sys.version.split()[0]} at {sys.executable}")
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
@@ -42,6 +43,9 @@ VERBS: Final = {
 _HELP: Final = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
+_IMPATIENCE: Final = 2.0  # seconds in which another Ctrl-C is the same one
+
+
 @contextmanager
 def _one_line() -> Iterator[None]:
     """Wrong usage and Ctrl-C are one line each, where click prints more, and another status for the latter."""
@@ -55,10 +59,19 @@ def _one_line() -> Iterator[None]:
         raise Failure("interrupted", INTERRUPTED) from None
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """The first Ctrl-C ends the verb; a second one does not keep it from removing what it had half written."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+def _interrupt() -> Callable[[int, FrameType | None], None]:
+    """What a Ctrl-C does: the first ends the verb, and a second soon after does not keep it from removing what it had
+    half written. Later ones count again: an exception is lost where Python runs callbacks of its own."""
+    ignored_until = 0.0
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        nonlocal ignored_until
+        now = time.monotonic()
+        if now >= ignored_until:
+            ignored_until = now + _IMPATIENCE
+            raise KeyboardInterrupt
+
+    return interrupt
 
 
 @contextmanager
@@ -67,7 +80,7 @@ def _interruptible() -> Iterator[None]:
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGINT, _interrupt())
     try:
         yield
     finally:

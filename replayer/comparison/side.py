@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from cannery.recorder.format import TraceError
+from cannery.recorder.tail import COMPLETE
 from cannery.recorder.records import Call, Enter, Errand, Exit, Invoke, Note, Record, Returned
 from cannery.replayer.comparison.deliveries import Deliveries
 from cannery.replayer.comparison.objects import Allocations
@@ -131,7 +132,7 @@ class Side:
             if self._deliveries is not None:
                 self._deliveries.entered(record)
         elif isinstance(record, Note):
-            if record.topic == STOPPED:
+            if record.topic == STOPPED and not f"{record.value}".startswith(COMPLETE):
                 self.incomplete = f"the recording stopped: {record.value}"
         elif isinstance(record, Invoke):
             runner = -record.worker if record.thread is None else record.thread

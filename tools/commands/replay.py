@@ -130,7 +130,7 @@ def _print_shared(shared: "Together", trace: str) -> None:
     if shared.undecided:
         click.echo(
             f"{trace}: {traces.count(shared.undecided, 'read')} of it not compared: another process may have been "
-            "writing, or the bytes are not in the trace"
+            "writing, or the bytes or their sharing are not in the trace"
         )
 
 
