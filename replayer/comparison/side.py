@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from cannery.recorder.format import TraceError
-from cannery.recorder.tail import COMPLETE
 from cannery.recorder.records import Call, Enter, Errand, Exit, Invoke, Note, Record, Returned
+from cannery.recorder.tail import COMPLETE
 from cannery.replayer.comparison.deliveries import Deliveries
 from cannery.replayer.comparison.objects import Allocations
 from cannery.replayer.comparison.shapes import FUNCTION, POLLED, Relayout, Shapes, Value, is_placed
