@@ -27,8 +27,8 @@ _Event = tuple[int, int, int]
 
 class Together(NamedTuple):
     """``compared``: reads of memory that other processes have open, whose bytes were there. ``undecided``: those during
-    which another process may have been writing, and of memory that was shared before the trace begins or by a process that
-    it does not have. ``problem``: the first whose bytes were not there."""
+    which another process may have been writing, and of memory that was shared before the trace begins or by a process
+    that it does not have. ``problem``: the first whose bytes were not there."""
 
     compared: int
     undecided: int
