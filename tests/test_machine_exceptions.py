@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from cannery.runtime.api import PRODUCTS
 from cannery.runtime.machine import Wait
 from cannery.runtime.notifies import NotifyWait
 from cannery.runtime.tasks import BufferedCopy, Copy, EventWait, HostToHost
@@ -37,9 +38,11 @@ class World(Driver):
         return int(self.call(f"aclrtGet{what}FromExceptionInfo", info, thread=thread))
 
 
-@pytest.mark.parametrize("schedule", ["asap", "late"])
-def test_a_callback_is_told_of_a_failed_task_before_a_synchronise_answers_it(schedule: str) -> None:
-    world = World(schedule=schedule)
+@pytest.mark.parametrize(
+    ("product", "schedule"), [("A2", "late"), *((product, "asap") for product in PRODUCTS if product != "IPV350")]
+)
+def test_a_callback_is_told_of_a_failed_task_before_a_synchronise_answers_it(product: str, schedule: str) -> None:
+    world = World(schedule=schedule, product=product)
     world.ok("aclrtSetExceptionInfoCallback", FIRST)
     world.fail()
     wait = world.call("aclrtSynchronizeStream", world.s)
