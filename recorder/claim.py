@@ -122,14 +122,15 @@ def read_bundle_sheet(path: str) -> dict[str, Any]:
 
 
 def birth(pid: int) -> int | None:
-    """When the process started, in clock ticks since the system did; None when there is no such process."""
+    """When the process started, in clock ticks since the system did; None when there is no such process, also when it
+    ended and nobody asked for its status yet."""
     try:
         descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
         fields = os.read(descriptor, 4096).rpartition(b")")[2].split()
-        return int(fields[_BIRTH_FIELD])
+        return None if fields[0] in (b"Z", b"X") else int(fields[_BIRTH_FIELD])
     except (OSError, IndexError, ValueError):
         return None
     finally:

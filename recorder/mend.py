@@ -10,6 +10,7 @@ from cannery.recorder.index import read_index
 from cannery.recorder.pack import pack_names
 from cannery.recorder.packing import pack
 from cannery.recorder.policy import GIVEN_KINDS, PolicyError, parse_policy
+from cannery.recorder.positions import tail_of
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.schema import Schema
 from cannery.recorder.seal import rebuild_index
@@ -47,7 +48,13 @@ class StreamRepair:
         self._slots(done)
         if self._stream.header.get("tail") is not None and drop_before(self._folder):
             done.append(f"{self._name}: what lies before the tail removed")
+        origin = self._stream.origin_damage()
+        if origin is not None:
+            lost.append(f"{origin}; what is kept can be read, and not be replayed")
         windows = self._windows(done, lost)
+        if windows and self._begins_in(windows[0]):
+            lost.append(f"{windows[0].damage}; the trace begins there, and nothing of it can be read")
+            return
         self._cut_end(windows, done)
         self._payloads(done, lost)
         if rebuild_index(self._folder):
@@ -82,12 +89,18 @@ class StreamRepair:
                 if window.summary is not None and _is_cut(window.summary) and number >= max(present):
                     break  # by an earlier repair, which did not come to write the index
                 continue
-            head = window.head or expected  # where its own cannot be read
+            # where its own cannot be read; the first of a tail may have had another, of which nothing is kept
+            head = window.head or expected or (first if number == first.window else None)
             ends.append(window._replace(head=head, following=window.following or head))
             expected = None
         if sealed:
             done.append(f"{self._name}: {sealed} {'window' if sealed == 1 else 'windows'} sealed")
         return ends
+
+    def _begins_in(self, window: _Window) -> bool:
+        """Whether the stream begins in that window, behind what can be read of it: then there is nothing to keep."""
+        begin = None if self._stream.origin_damage() is not None else tail_of(self._stream.header, self._folder)
+        return begin is not None and begin.window == window.number and len(window.content) < begin.offset
 
     def _numbers(self) -> tuple[set[int], set[int]]:
         """Numbers of the windows that are there, and of those that the index has."""

@@ -237,9 +237,25 @@ class ProcessStream:
                 found.append(damage)
         return found
 
+    def origin_damage(self) -> DamagedTrace | None:
+        """Why the state that the stream begins with cannot be read; None also where it begins with none."""
+        if not self.begins_with_a_state:
+            return None
+        if self._lost_origin is not None:
+            return self._lost_origin
+        try:
+            origin = self.keyframes(format.ORIGIN)
+            if origin is None or not origin.frames:
+                return DamagedTrace(self._folder.label + format.ORIGIN, 0, "is missing")
+            origin.content(origin.frames[0].digest)
+        except DamagedTrace as damage:
+            return damage
+        return None
+
     def verify(self) -> list[DamagedTrace]:
-        """Every damage that checksums show, in windows and payloads: reads all of the process's files."""
-        found: list[DamagedTrace] = []
+        """Every damage that checksums show, in windows, payloads and the state at the beginning: reads all of that."""
+        origin = self.origin_damage() if self._lost_origin is None else None  # else damage_beside tells it
+        found: list[DamagedTrace] = [] if origin is None else [origin]
         expected = self.first_head.window
         for number in self._windows():
             if number != expected:
