@@ -2,7 +2,8 @@
 
 Upgrades and builds leave an SDK folder each, and a function table. What goes is made again when it is asked for, but a
 process that was started with a folder's path in its environment hands it to its children, so such a folder stays. So
-do the latest, since the environments of processes in other containers cannot be seen, and builds may name a folder.
+do the latest, and all that were used within a day, since the environments of processes in other containers cannot be
+seen, builds may name a folder, and a long-lived process may have found one long before it starts programs with it.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +19,7 @@ FOLDERS: Final = re.compile(r"[0-9a-f]{16}")
 TABLES: Final = re.compile(r"schema-[0-9a-f]{32}")
 KEPT: Final = 16
 """How many of each are kept."""
+_RECENT: Final = 24 * 3600 * 10**9  # ns since the last use
 
 
 def used(path: Path) -> None:
@@ -32,8 +35,9 @@ def prune(made: Path, alike: re.Pattern[str]) -> None:
     if not old:
         return
     needed = _named_in_environments(cache)
-    for _, path in old:
-        if path.name not in needed:
+    recent = time.time_ns() - _RECENT
+    for age, path in old:
+        if age < recent and path.name not in needed:
             _remove(path)
 
 

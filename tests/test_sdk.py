@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,6 +80,18 @@ def test_a_new_folder_takes_the_place_of_the_one_that_was_not_used_for_longest(c
     assert sdk.folder() == made  # is used now
     pruning.prune(other, pruning.FOLDERS)
     assert sorted(cache.iterdir()) == sorted([made, other, *old[3:]])
+
+
+def test_a_folder_that_was_used_within_a_day_stays(cache: Path) -> None:
+    old = earlier(cache, pruning.KEPT + 1)
+    hour, day = 3600, 24 * 3600
+    for path, ago in ((old[0], hour), (old[1], day - hour), *((path, 0) for path in old[2:])):
+        os.utime(path, (time.time() - ago,) * 2)
+    assert sdk.folder() not in old
+    assert all(path.exists() for path in old)
+    os.utime(old[1], (time.time() - day - hour,) * 2)
+    pruning.prune(old[2], pruning.FOLDERS)
+    assert old[0].exists() and not old[1].exists()
 
 
 def test_a_folder_that_a_process_has_in_its_environment_stays(cache: Path) -> None:
