@@ -168,3 +168,29 @@ def test_inline_placement_serves_a_c_program(build: Build, run: Run) -> None:
 def test_host_placement_serves_the_same_python(run: Run) -> None:
     done = run(sys.executable, str(HOSTS / "client.py"), "libascendcl.so", env={"CANNERY_ENGINE": "host"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
+
+
+def test_a_thread_that_is_cancelled_takes_nothing_with_it(build: Build, run: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "t.cann"
+    done = run(build("cancel.c", "-pthread"), env={"CANNERY_TRACE": str(trace)})
+    assert (done.returncode, done.stderr) == (0, "")
+    with Bundle.open(trace) as bundle:
+        assert replay_process(bundle, bundle.processes[0]).same
+
+
+@pytest.mark.parametrize(("placement", "answer"), [("private", 0), ("host", 500000)])
+def test_threads_may_outlive_the_python_that_they_called_under(
+    build: Build, run: Run, placement: str, answer: int
+) -> None:
+    library = build("ending.c", shared=True)
+    program = f"import ctypes, sys; ctypes.CDLL({str(library)!r}).begin()"
+    done = run(sys.executable, "-c", program, env={"CANNERY_ENGINE": placement})
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"main {answer}\nthread {answer}\n", "")
+
+
+@pytest.mark.parametrize("placement", ["private", "host"])
+def test_the_programs_garbage_collector_stays_as_it_is(run: Run, placement: str) -> None:
+    call = "ctypes.CDLL('libascendcl.so').aclInit(None)"
+    program = f"import ctypes, gc; {call}; print(gc.isenabled(), gc.get_freeze_count())"
+    done = run(sys.executable, "-c", program, env={"CANNERY_ENGINE": placement})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True 0\n", "")
