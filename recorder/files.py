@@ -15,7 +15,7 @@ from cannery.recorder.format import LOST, UNFINISHED, DamagedTrace
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def _lock(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool:
     """Lock a file until it is closed. False: somebody else has. True also where the file system has no locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -24,6 +24,13 @@ def _lock(descriptor: int) -> bool:
     except OSError:
         return True
     return True
+
+
+def write_all(descriptor: int, data: "bytes | memoryview") -> None:
+    """Write at the file's position, however often it takes. Raises OSError."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
 
 
 class Folder:
@@ -108,9 +115,7 @@ class Folder:
         descriptor = os.open(unfinished, flags, 0o666, dir_fd=self.descriptor)
         try:
             try:
-                done = 0
-                while done < len(data):
-                    done += os.write(descriptor, memoryview(data)[done:])
+                write_all(descriptor, data)
             finally:
                 os.close(descriptor)
             os.rename(unfinished, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
@@ -151,7 +156,7 @@ class Folder:
         while True:
             descriptor = os.open(name, flags, 0o666, dir_fd=self.descriptor)
             try:
-                if not _lock(descriptor):
+                if not try_lock(descriptor):
                     os.close(descriptor)
                     return None
                 if self._is(name, descriptor):
@@ -169,7 +174,7 @@ class Folder:
         except FileNotFoundError:
             return False
         try:
-            return not _lock(descriptor)
+            return not try_lock(descriptor)
         finally:
             os.close(descriptor)
 
@@ -181,7 +186,7 @@ class Folder:
             self.remove(name)
             return True
         try:
-            free = _lock(descriptor)
+            free = try_lock(descriptor)
             if free and self._is(name, descriptor):
                 self.remove(name)
             return free

@@ -58,6 +58,7 @@ def read_inflight(folder: Folder, schema: Schema, alive: Callable[[], bool], tol
         found.append(InFlight(thread, form, tuple(args[: len(form.params)])))
     return found
 
+
 def _slot_check(function: int, thread: int, *args: int) -> int:
     """The last word of a slot in use."""
     check = function | thread << 32

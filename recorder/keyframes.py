@@ -12,7 +12,7 @@ from xxhash import xxh3_128_digest
 
 from cannery.recorder import format
 from cannery.recorder.compression import compress, decompress
-from cannery.recorder.files import Folder
+from cannery.recorder.files import Folder, write_all
 from cannery.recorder.format import DamagedTrace, InUse
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.recorder.stream import Position
@@ -57,7 +57,7 @@ class Keyframes:
         try:
             frames = [_frame(*entry) for entry in sheet["frames"]]
             tool, blobs, apart = sheet["tool"], sheet["blobs"], sheet.get("apart")
-            pack = f"{name}{format.PACKED}" if apart is None else format.window_name(apart, format.STATE)
+            pack = _pack_name(name, apart)
             whole = end == len(data) and isinstance(tool, str) and len(blobs) % _ENTRY.size == 0
         except (KeyError, TypeError, ValueError):
             whole = False
@@ -103,6 +103,11 @@ def _frame(window: Any, offset: Any, call: Any, time: Any, digest: Any) -> Keyfr
     return Keyframe(Position(*numbers), digest)
 
 
+def _pack_name(name: str, apart: int | None) -> str:
+    """The file with the content of the states that the sheet ``name`` lists."""
+    return f"{name}{format.PACKED}" if apart is None else format.window_name(apart, format.STATE)
+
+
 class KeyframeWriter:
     """Writes a pair of files; nothing of it is seen before :meth:`finish`. ``size``: bytes that the pack has so far.
 
@@ -118,7 +123,7 @@ class KeyframeWriter:
         self._tool = tool
         self._apart = apart
         self._blobs: dict[bytes, bytes] = {}
-        self._pack = f"{name}{format.PACKED}" if apart is None else format.window_name(apart, format.STATE)
+        self._pack = _pack_name(name, apart)
         self._unfinished = f"{self._pack}{format.UNFINISHED}"
         self._descriptor = self._begin()
 
@@ -137,9 +142,7 @@ class KeyframeWriter:
         if digest in self._blobs:
             return
         stored = compress(bytes(content))
-        done = 0
-        while done < len(stored):
-            done += os.write(self._descriptor, memoryview(stored)[done:])
+        write_all(self._descriptor, stored)
         self._blobs[digest] = _ENTRY.pack(digest, self.size, len(stored))
         self.size += len(stored)
 

@@ -52,7 +52,7 @@ class StreamRepair:
         if origin is not None:
             lost.append(f"{origin}; what is kept can be read, and not be replayed")
         windows = self._windows(done, lost)
-        if windows and self._begins_in(windows[0]):
+        if windows and origin is None and self._begins_in(windows[0]):
             lost.append(f"{windows[0].damage}; the trace begins there, and nothing of it can be read")
             return
         self._cut_end(windows, done)
@@ -99,7 +99,7 @@ class StreamRepair:
 
     def _begins_in(self, window: _Window) -> bool:
         """Whether the stream begins in that window, behind what can be read of it: then there is nothing to keep."""
-        begin = None if self._stream.origin_damage() is not None else tail_of(self._stream.header, self._folder)
+        begin = tail_of(self._stream.header, self._folder)
         return begin is not None and begin.window == window.number and len(window.content) < begin.offset
 
     def _numbers(self) -> tuple[set[int], set[int]]:

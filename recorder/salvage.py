@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from cannery.recorder import format
-from cannery.recorder.files import Folder
+from cannery.recorder.files import Folder, write_all
 from cannery.recorder.format import DamagedTrace
 from cannery.recorder.pack import FRAME_MAGIC, HEADER_SIZE, Pack, Stored, frame_header, read_content, scan
 
@@ -72,9 +72,7 @@ def rewrite(folder: Folder, salvage: Salvage, name: str) -> None:
     target = os.open(unfinished, flags, 0o666, dir_fd=folder.descriptor)
     try:
         for part in _parts(folder, salvage, name):
-            done = 0
-            while done < len(part):
-                done += os.write(target, memoryview(part)[done:])
+            write_all(target, part)
     except BaseException:
         folder.remove(unfinished)
         raise

@@ -15,7 +15,7 @@ from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.chunk import Summary, failing_functions, pack_chunk, read_summary, summarise
 from cannery.recorder.claim import lives
-from cannery.recorder.files import Folder
+from cannery.recorder.files import Folder, try_lock
 from cannery.recorder.format import DamagedTrace, TraceError
 from cannery.recorder.index import Index, pack_payloads, read_index, write_index
 from cannery.recorder.pack import Pack
@@ -169,18 +169,14 @@ def is_alive(folder: Folder) -> bool:
 @contextlib.contextmanager
 def locked(folder: Folder) -> Iterator[bool]:
     """Hold the folder against other sealers. False: another one is at it, and will do the work."""
-    try:
-        fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not try_lock(folder.descriptor):
         yield False
-        return
-    except OSError:  # a file system without locks
-        yield True
         return
     try:
         yield True
     finally:
-        fcntl.flock(folder.descriptor, fcntl.LOCK_UN)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(folder.descriptor, fcntl.LOCK_UN)
 
 
 def rebuild_index(folder: Folder) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from xxhash import xxh3_64_digest
 
-from cannery.recorder.files import Folder
+from cannery.recorder.files import Folder, write_all
 from cannery.recorder.format import MAX_SHEET, UNFINISHED, DamagedTrace
 from cannery.recorder.packing import UNPACK_ERRORS, damage_text, pack, unpacker
 from cannery.recorder.window import check_file_size
@@ -44,9 +44,7 @@ def replace_file(path: str, data: bytes) -> None:
     unfinished = path + UNFINISHED
     handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
-        written = 0
-        while written < len(data):
-            written += os.write(handle, data[written:])
+        write_all(handle, data)
     finally:
         os.close(handle)
     os.rename(unfinished, path)

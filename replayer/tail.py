@@ -86,7 +86,7 @@ class TailKeeper:
         """Have the program wait as long as it is too far ahead: it may make calls faster than they can be replayed, and
         the disk is not to fill up."""
         numbers = (n - 1 for n, place in self._places.items() if n > 1 and self._keep.leaves_enough(place, end))
-        with self._folder() as folder:
+        with self.folder() as folder:
             sizes = (folder.size(format.window_name(number, suffix)) for number in numbers for suffix in _NUMBERED)
             behind = sum(size or 0 for size in sizes)
             name = format.HOLD + format.UNFINISHED
@@ -145,7 +145,7 @@ class TailKeeper:
 
     def _keep_state(self, place: Position) -> None:
         begun = time.monotonic()
-        with self._folder() as folder:
+        with self.folder() as folder:
             self._states += 1
             writer = KeyframeWriter(folder, format.ORIGIN, VERSION, self._states)
             try:
@@ -157,7 +157,8 @@ class TailKeeper:
         self.first_call = place.call
         self._rest = time.monotonic() + _REST * (time.monotonic() - begun)
 
-    def _folder(self) -> Folder:
+    def folder(self) -> Folder:
+        """Where the stream lies, to change it."""
         return Folder(f"{self._bundle.path}/{format.process_name(self._stream.ordinal)}")
 
     def _beginning(self, end: Position) -> Position | None:

@@ -87,11 +87,14 @@ static int check_range(uint64_t start, size_t size, char access)
     return found;
 }
 
+/* Whether the kernel's own copy is the shorter way: it checks what it reaches. */
+static int is_short(size_t size) { return size < (unanswered ? LOOKED_UP_FROM : QUERIED_FROM); }
+
 static int transfer(void *mine, uint64_t theirs, size_t size, int write)
 {
     static int forbidden; /* by a sandbox: then every range is looked up */
     struct iovec local = { mine, size }, remote = { (void *)(uintptr_t)theirs, size };
-    if (!forbidden && size < (unanswered ? LOOKED_UP_FROM : QUERIED_FROM)) {
+    if (!forbidden && is_short(size)) {
         pid_t self = (pid_t)syscall(SYS_gettid); /* not getpid(): the first thread may have ended, and its memory with it */
         ssize_t done = write ? process_vm_writev(self, &local, 1, &remote, 1, 0)
                              : process_vm_readv(self, &local, 1, &remote, 1, 0);
@@ -133,7 +136,7 @@ void cannery_host_copy(uint64_t to, uint64_t from, size_t size)
 int cannery_host_move(uint64_t to, uint64_t from, size_t size)
 {
     uint64_t distance = to > from ? to - from : from - to;
-    if (size < (unanswered ? LOOKED_UP_FROM : QUERIED_FROM) && distance >= size)
+    if (is_short(size) && distance >= size)
         return transfer((void *)(uintptr_t)to, from, size, 0); /* the kernel checks both sides */
     if (check_range(from, size, 'r') != 0 || check_range(to, size, 'w') != 0)
         return -1;

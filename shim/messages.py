@@ -1,18 +1,21 @@
 """What the engine says to the user. Imported in every process that makes a call."""
 
 import os
+from contextlib import suppress
 
 from cannery.recorder.window import fits
 
 
+def put(descriptor: int, line: bytes) -> None:
+    """Write a line to an output of the program. It may be closed or full: then there is nobody to tell."""
+    with suppress(OSError):
+        if fits(descriptor, len(line)):
+            os.write(descriptor, line)
+
+
 def say(text: str) -> None:
-    """One line to the user. Standard error may be closed or full: then there is nobody to tell."""
-    line = f"cannery: {text}\n".encode()
-    try:
-        if fits(2, len(line)):
-            os.write(2, line)
-    except OSError:
-        pass
+    """One line to the user."""
+    put(2, f"cannery: {text}\n".encode())
 
 
 _told: set[str] = set()

@@ -2,10 +2,9 @@
 ASCEND_GLOBAL_LOG_LEVEL). No log files are written: the trace has every message."""
 
 import os
-from contextlib import suppress
 from typing import ClassVar, Final
 
-from cannery.recorder.window import fits
+from cannery.shim.messages import put
 
 _LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")  # aclLogLevel, and the numbers of the variable
 _DEFAULT: Final = 3
@@ -27,7 +26,4 @@ class ProgramLog:
         known = level if 0 <= level < len(_LEVELS) else 0
         if self._printed and known >= self._least:
             head = f"[{_LEVELS[known]}] APP({os.getpid()}): [".encode()
-            whole = head + file + b":%d] " % line + text + b"\n"
-            with suppress(OSError):  # the program may have closed it
-                if fits(_STDOUT, len(whole)):
-                    os.write(_STDOUT, whole)
+            put(_STDOUT, head + file + b":%d] " % line + text + b"\n")

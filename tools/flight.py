@@ -34,10 +34,6 @@ class _Process:
         self.watch = Watch(stream, triggers)
         self.told = False
 
-    @property
-    def folder(self) -> Folder:
-        return Folder(f"{self.bundle.path}/{format.process_name(self.stream.ordinal)}")
-
 
 class FlightRecorder:
     """Follows the bundle at ``path``. ``say`` gets lines for the user."""
@@ -125,7 +121,7 @@ class FlightRecorder:
         watch.read_on()
         end = watch.end or watch.position
         if end is not None:
-            with process.folder as folder, locked(folder):
+            with process.keeper.folder() as folder, locked(folder):
                 if watch.end is not None:
                     end_at(folder, process.stream.schema, end, f"{COMPLETE}: {watch.met}")
                 process.keeper.finish(end)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from cannery.recorder.format import TraceError
 from cannery.recorder.records import Call, Enter, Errand, Exit, Invoke, Note, Record, Returned
+from cannery.recorder.stream import STOPPED_TOPIC
 from cannery.recorder.tail import COMPLETE
 from cannery.replayer.comparison.deliveries import Deliveries
 from cannery.replayer.comparison.objects import Allocations
@@ -14,7 +15,6 @@ from cannery.replayer.comparison.spool import IN_FLIGHT, Placed
 Wanted = Callable[[int, str], bool]
 """Whether a call, by its number and function, takes part in the comparison."""
 
-STOPPED: Final = "stopped"
 _REMEMBERED: Final = 16384
 _WORD: Final = 8  # bytes
 
@@ -132,7 +132,7 @@ class Side:
             if self._deliveries is not None:
                 self._deliveries.entered(record)
         elif isinstance(record, Note):
-            if record.topic == STOPPED and not f"{record.value}".startswith(COMPLETE):
+            if record.topic == STOPPED_TOPIC and not f"{record.value}".startswith(COMPLETE):
                 self.incomplete = f"the recording stopped: {record.value}"
         elif isinstance(record, Invoke):
             runner = -record.worker if record.thread is None else record.thread

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.calls.graphs import live_graph, own_graph
 from cannery.runtime.calls.registry import call
-from cannery.runtime.calls.streams import named_stream
+from cannery.runtime.calls.streams import live_stream
 from cannery.runtime.conditions import IF, SIZE, SWITCH, WHILE, Branch, Condition, Join
 from cannery.runtime.errors import (
     ACL_ERROR_RT_MEMORY_ALLOCATION,
@@ -89,8 +89,7 @@ def add_cond_task(machine: "Machine", thread: Thread, parameters: Parameters, st
         raise null("stream")
     handle, kind, count, room = parameters
     named = None if not handle else _live(machine, handle)
-    stream = named_stream(machine, stream_handle)
-    assert stream is not None
+    stream = live_stream(machine, stream_handle)
     if kind not in COUNTS:
         raise out_of_range("type in the argument params is {}; pass a constant of aclmdlRICondTaskType, 0 to 2", kind)
     if flags:

@@ -4,7 +4,7 @@ implementation for their checks; see ``runtime/flow.py``)."""
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.runtime.calls.registry import call
-from cannery.runtime.calls.streams import named_stream
+from cannery.runtime.calls.streams import live_stream
 from cannery.runtime.errors import (
     ACL_ERROR_RT_INTERNAL_ERROR,
     ACL_ERROR_RT_LABEL_CONTEXT,
@@ -32,12 +32,6 @@ def _check_given(**addresses: int) -> None:
     for name, value in addresses.items():
         if not value:
             raise null(name)
-
-
-def _stream(machine: "Machine", handle: int) -> Stream:
-    stream = named_stream(machine, handle)
-    assert stream is not None, "null was refused"
-    return stream
 
 
 def _bound(stream: Stream) -> BoundLane:
@@ -80,7 +74,7 @@ def _submit(machine: "Machine", task: Task, stream: Stream) -> int:
 def active_stream(machine: "Machine", thread: Thread, active_handle: int, stream_handle: int) -> int:
     _check_given(activeStream=active_handle, stream=stream_handle)
     machine.hold()
-    active, stream = _stream(machine, active_handle), _stream(machine, stream_handle)
+    active, stream = live_stream(machine, active_handle), live_stream(machine, stream_handle)
     context = machine.context_of(thread)
     _bound(stream)
     lane = _bound(active)
@@ -106,7 +100,7 @@ def switch_stream(
     if false_handle:
         raise invalid("the argument falseStream is not null; it is reserved, pass null")
     machine.hold()
-    true, stream = _stream(machine, true_handle), _stream(machine, stream_handle)
+    true, stream = live_stream(machine, true_handle), live_stream(machine, stream_handle)
     if not 0 <= condition <= LESS_OR_EQUAL:
         raise out_of_range("the argument cond is {}; pass a constant of aclrtCondition, 0 to 5", condition)
     if not 0 <= kind < len(SIZES):
@@ -128,7 +122,7 @@ def persistent_task_clean(machine: "Machine", thread: Thread, handle: int) -> in
     """The stream takes tasks again, which are its part of the instance from then on; labels on it are set nowhere."""
     if not handle:
         raise out_of_range("the argument stream is null; pass a stream made with ACL_STREAM_PERSISTENT")
-    stream = _stream(machine, handle)
+    stream = live_stream(machine, handle)
     lane = stream.lane
     graph = lane.graph if isinstance(lane, BoundLane) else None
     if not stream.flags & PERSISTENT or graph is None or not graph.built:
@@ -198,7 +192,7 @@ def destroy_label(machine: "Machine", thread: Thread, handle: int) -> int:
 @call("aclrtSetLabel")
 def set_label(machine: "Machine", thread: Thread, handle: int, stream_handle: int) -> int:
     _check_given(label=handle, stream=stream_handle)
-    label, stream = _label(machine, handle), _stream(machine, stream_handle)
+    label, stream = _label(machine, handle), live_stream(machine, stream_handle)
     context = machine.context_of(thread)
     _check_own_label(label, context)
     _check_own(stream, context)
@@ -264,7 +258,7 @@ def switch_label_by_index(
 ) -> int:
     _check_given(ptr=address, labelList=list_handle, stream=stream_handle)
     machine.hold()
-    stream = _stream(machine, stream_handle)
+    stream = live_stream(machine, stream_handle)
     labels = _list(machine, list_handle)
     _check_own(stream, machine.context_of(thread))
     _bound(stream)

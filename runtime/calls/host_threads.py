@@ -8,12 +8,12 @@ of checks are those of the public implementation for that product.
 from typing import TYPE_CHECKING, Final
 
 from cannery.runtime.calls.registry import call
+from cannery.runtime.calls.streams import live_stream
 from cannery.runtime.errors import (
     ACL_ERROR_RT_REPORT_TIMEOUT,
     ACL_ERROR_RT_STREAM_SUBSCRIBE,
     Refused,
     out_of_range,
-    stale,
 )
 from cannery.runtime.objects import Stream, Thread
 from cannery.runtime.waits import Given, Reply, Until
@@ -32,10 +32,7 @@ def _named(machine: "Machine", handle: int) -> Stream:
     """
     if not handle:
         raise out_of_range("the argument exeStream is null; pass a stream that aclrtCreateStreamV2 made")
-    stream = machine.streams.get(handle)
-    if stream is None:
-        raise stale("stream", handle)
-    return stream
+    return live_stream(machine, handle)
 
 
 @call("aclrtSubscribeHostFunc")

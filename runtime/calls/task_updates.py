@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from cannery.runtime import capture
 from cannery.runtime.calls.random_numbers import INFORMATION, Order, RandomNumbers, order_of
 from cannery.runtime.calls.registry import call
-from cannery.runtime.calls.streams import named_stream, submission_stream
+from cannery.runtime.calls.streams import live_stream, named_stream, submission_stream
 from cannery.runtime.errors import ACL_ERROR_RT_AICPU_EXCEPTION, Refused, null, out_of_range, unsupported
 from cannery.runtime.lanes import BoundLane
 from cannery.runtime.memory_tasks import gone
@@ -79,8 +79,7 @@ def task_update_async(
         )
     if not task_stream:
         raise out_of_range("the argument taskStream is null; pass the stream of a model instance that has the task")
-    target_stream = named_stream(machine, task_stream)
-    assert target_stream is not None
+    target_stream = live_stream(machine, task_stream)
     if machine.profile.name not in UPDATE_RANDOM:
         raise unsupported("product {} cannot update random number tasks", machine.profile.name)
     named = named_stream(machine, exec_stream)

@@ -126,6 +126,7 @@ def _chosen(
     """
     from cannery.recorder.chunk import failing_functions
     from cannery.recorder.records import Call, Enter, Exit, Invoke, Note, Returned
+    from cannery.recorder.stream import STOPPED_TOPIC
 
     first = wanted.calls.first if wanted.calls else 0
     last = wanted.calls.last if wanted.calls else None
@@ -154,7 +155,7 @@ def _chosen(
             elif record.number in waiting or not wanted.chooses:
                 yield record
         elif isinstance(record, Note):
-            if record.topic == "stopped" or (wanted.notes and not wanted.chooses):
+            if record.topic == STOPPED_TOPIC or (wanted.notes and not wanted.chooses):
                 yield record
         elif not wanted.chooses:
             yield record
@@ -171,21 +172,23 @@ def _matches(record: "Call | Enter | Exit", wanted: Filter) -> bool:
 def _failed(record: "Call | Enter | Exit", failing: frozenset[str]) -> bool:
     """``failing``: functions whose return value says whether they failed. Of a wait the end says it."""
     ret = getattr(record, "ret", None)
-    return record.function in failing and isinstance(ret, int) and ret != 0
+    return isinstance(ret, int) and ret != 0 and record.function in failing
 
 
 def _lines(bundle: "Bundle", stream: "ProcessStream", wanted: Filter, bare: bool) -> Iterator[str]:
+    from cannery.recorder.chunk import failing_functions
     from cannery.recorder.records import Call, Exit
     from cannery.replayer.printer import Printer
     from cannery.replayer.unfinished import Unfinished
 
+    failing = failing_functions(bundle.schema)
     printer = Printer(bundle.schema, bare)
     mark = _marker()
     unfinished = Unfinished()
     for record in _chosen(stream, wanted, printer.see):
         line = printer.line(record)
         unfinished.note(record)
-        if isinstance(record, Call | Exit) and record.ret and bundle.schema[record.function].can_fail:
+        if isinstance(record, Call | Exit) and _failed(record, failing):
             line = mark(line)
         yield line
     if not wanted.chooses:
