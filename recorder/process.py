@@ -69,7 +69,7 @@ class ProcessStream:
         self._folder = folder
         self._layouts = layouts_of(schema)
         self._failing = failing_functions(schema)
-        self._packs: dict[str, Pack] = {}
+        self._packs: dict[str, Pack] | None = None  # not looked for yet
         self._known_index: Index | None = None
         self._origin = origin_of(header, folder)
         self._begin: Position | None = None
@@ -331,6 +331,8 @@ class ProcessStream:
 
     def look_again(self) -> None:
         """Take in the payloads that a process that still runs has stored since. Raises DamagedTrace."""
+        if self._packs is None:
+            return
         for name, pack in [*self._packs.items()]:
             if self._folder.size(name) is None:
                 pack.close()
@@ -342,9 +344,9 @@ class ProcessStream:
                 self._packs[name] = Pack(self._folder, name=name)
 
     def close(self) -> None:
-        for pack in self._packs.values():
+        for pack in (self._packs or {}).values():
             pack.close()
-        self._packs.clear()
+        self._packs = None
         self._folder.close()
 
     # Windows
@@ -523,14 +525,16 @@ class ProcessStream:
             return None
 
     def _payloads(self) -> Collection[Pack]:
-        if not self._packs:
+        if self._packs is None:
+            packs: dict[str, Pack] = {}
             index = self._index(self._windows())
             known, start = (index.payloads(), index.pack_end) if index is not None else (None, 0)
             for name in pack_names(self._folder, self.header):
                 pack = Pack(self._folder, known, start) if name == format.PACK else Pack(self._folder, name=name)
-                self._packs[name] = pack
+                packs[name] = pack
                 if pack.damage is not None:
                     self._add_problem(pack.damage)
+            self._packs = packs
         return self._packs.values()
 
     def _add_problem(self, damage: DamagedTrace) -> None:

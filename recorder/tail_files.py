@@ -11,30 +11,34 @@ from cannery.recorder.packing import pack
 from cannery.recorder.schema import Schema
 from cannery.recorder.stream import Position, layouts_of
 
-_NUMBERED: Final = (format.CHUNK, format.JOURNAL, format.PACKED)
+NUMBERED: Final = (format.CHUNK, format.JOURNAL, format.PACKED)
+"""Kinds of files that there is one of for each window."""
+
+
+def _beginning(folder: Folder) -> Keyframes | None:
+    """What has the state that a stream begins with; None where there is none, or it cannot be told."""
+    try:
+        kept = Keyframes.read(folder, format.ORIGIN)
+    except DamagedTrace:
+        return None
+    return kept if kept is not None and kept.frames else None
 
 
 def first_window(folder: Folder) -> int:
     """The number of the first window that is kept; 1 where that cannot be told."""
-    try:
-        kept = Keyframes.read(folder, format.ORIGIN)
-    except DamagedTrace:
-        return 1
-    return kept.frames[0].position.window if kept is not None and kept.frames else 1
+    kept = _beginning(folder)
+    return 1 if kept is None else kept.frames[0].position.window
 
 
 def drop_before(folder: Folder) -> int:
     """Remove what lies before the beginning of a tail; how many files. Raises OSError."""
-    try:
-        kept = Keyframes.read(folder, format.ORIGIN)
-    except DamagedTrace:
-        return 0
-    if kept is None or not kept.frames:
+    kept = _beginning(folder)
+    if kept is None:
         return 0
     begin = kept.frames[0].position
     dropped = 0
     for name in folder.names():
-        for suffix in _NUMBERED:
+        for suffix in NUMBERED:
             number = format.window_number(name, suffix)
             first = begin.window - (format.TAIL_PACKS if suffix == format.PACKED else 0)
             if number is not None and number < first:
@@ -55,10 +59,10 @@ def end_at(folder: Folder, schema: Schema, end: Position, reason: str) -> None:
         DamagedTrace: the window cannot be read.
         OSError: it cannot be written.
     """
-    numbers = {format.window_number(name, suffix) for name in folder.names() for suffix in _NUMBERED}
+    numbers = {format.window_number(name, suffix) for name in folder.names() for suffix in NUMBERED}
     later = [number for number in numbers if number is not None and number > end.window]
     for number in sorted(later, reverse=True):
-        for suffix in _NUMBERED:
+        for suffix in NUMBERED:
             folder.remove(format.window_name(number, suffix))
     chunk, journal = (format.window_name(end.window, suffix) for suffix in (format.CHUNK, format.JOURNAL))
     try:

@@ -19,7 +19,7 @@ from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Call, Enter, Record
 from cannery.recorder.stream import Position
 from cannery.recorder.tail import Keep
-from cannery.recorder.tail_files import drop_before
+from cannery.recorder.tail_files import NUMBERED, drop_before
 from cannery.replayer.keyframe import is_possible, save
 from cannery.replayer.process import new_replay
 from cannery.replayer.replay import Incomplete, ReplayError, Stop
@@ -31,7 +31,6 @@ _IMPOSSIBLE: Final = (
     *(ReplayError, TraceError, WireError, Incomplete, OutOfMemory),
     *(TypeError, ValueError, AttributeError, LookupError, ArithmeticError),
 )
-_NUMBERED: Final = (format.CHUNK, format.JOURNAL, format.PACKED)
 _REST: Final = 4  # times as long as a state took to keep, no other is taken: devices may have a lot of memory
 
 
@@ -87,7 +86,7 @@ class TailKeeper:
         the disk is not to fill up."""
         numbers = (n - 1 for n, place in self._places.items() if n > 1 and self._keep.leaves_enough(place, end))
         with self.folder() as folder:
-            sizes = (folder.size(format.window_name(number, suffix)) for number in numbers for suffix in _NUMBERED)
+            sizes = (folder.size(format.window_name(number, suffix)) for number in numbers for suffix in NUMBERED)
             behind = sum(size or 0 for size in sizes)
             name = format.HOLD + format.UNFINISHED
             if behind <= format.TAIL_BEHIND or self.problem is not None:
