@@ -171,18 +171,28 @@ class ReplayPort:
     def data(self, address: int, size: int) -> bytes | None:
         effect = self._take("read", size)
         if effect is None:
-            self.unknown_bytes += size
-            return Unknown(size)
+            return self._unknown(size)
         if not effect.ok or effect.payload is None:
             return None
         return self._known(effect.payload)
 
+    def copied(self, address: int, size: int) -> memoryview | None:
+        effect = self.peek()
+        if effect is None or effect.kind != "read" or effect.ok:
+            self._budget.check(size)
+            content = memoryview(bytearray(size))
+            return content if self.read(address, content) else None
+        self._take("read", size)
+        return None
+
     def _known(self, payload: Payload) -> bytes:
         stored = self._content(payload)
-        if stored is None:
-            self.unknown_bytes += payload.size
-            return Unknown(payload.size)
-        return stored
+        return self._unknown(payload.size) if stored is None else stored
+
+    def _unknown(self, size: int) -> Unknown:
+        self._budget.check(size)
+        self.unknown_bytes += size
+        return Unknown(size)
 
     def thread(self, ordinal: int) -> tuple[int, int]:
         effect = self._take("thread", None)

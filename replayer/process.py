@@ -14,7 +14,7 @@ from cannery.recorder.selection import parse_selection
 from cannery.recorder.tail import Keep
 from cannery.replayer.handovers import HandOvers
 from cannery.replayer.keyframe import KeyframeError, restore
-from cannery.replayer.replay import Incomplete, Replay, ReplayError, Stop
+from cannery.replayer.replay import IMPOSSIBLE, Incomplete, Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
 from cannery.replayer.stores import Budget, OutOfMemory
 from cannery.runtime.settings import SettingError, Settings
@@ -63,9 +63,8 @@ def replay_process(
         damage = str(error)
     except OutOfMemory as error:
         damage = f"call #{replay.calls}: {error}"
-    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
-        # Values of the right form that no program can pass, as in an altered trace: the machine does not expect them.
-        damage = f"call #{replay.calls}: the machine cannot execute it ({error})"
+    except IMPOSSIBLE as error:
+        damage = f"call #{replay.calls}: the machine cannot execute it ({error or 'it needs too much memory'})"
         if replay.port.unknown_bytes:
             damage += "; it may follow from bytes that the trace does not have"
     except TraceError as error:

@@ -47,8 +47,10 @@ from cannery.runtime.version import VERSION
 if TYPE_CHECKING:
     from cannery.runtime.models.load import Models
 
-__all__ = ["Incomplete", "Replay", "ReplayError", "Stop"]
+__all__ = ["IMPOSSIBLE", "Incomplete", "Replay", "ReplayError", "Stop"]
 
+IMPOSSIBLE: Final = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, MemoryError)
+"""What the machine raises for values of the right form that no program can pass, as in an altered trace."""
 _REMEMBERED: Final = 4096  # decoded argument lists per function
 _OTHER_VERSION: Final = "; replay with the version that recorded"
 _END: Final = "end of the wait"

@@ -32,6 +32,12 @@ class Budget:
         if self.left < 0:
             raise OutOfMemory(f"it uses more device memory than the {self.size >> 20} MiB that this machine has left")
 
+    def check(self, size: int) -> None:
+        """Whether there is room for a copy of so many bytes of host memory. Raises OutOfMemory."""
+        if size > self.left:
+            left = max(self.left, 0) >> 20
+            raise OutOfMemory(f"it copies {size} bytes of host memory, and this machine has {left} MiB left")
+
 
 def available() -> int:
     """Bytes of memory that the system can give away; a great many where it does not say."""

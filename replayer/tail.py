@@ -22,15 +22,12 @@ from cannery.recorder.tail import Keep
 from cannery.recorder.tail_files import NUMBERED, drop_before
 from cannery.replayer.keyframe import is_possible, save
 from cannery.replayer.process import new_replay
-from cannery.replayer.replay import Incomplete, ReplayError, Stop
+from cannery.replayer.replay import IMPOSSIBLE, Incomplete, ReplayError, Stop
 from cannery.replayer.seek import Trail, is_step
 from cannery.replayer.stores import OutOfMemory
 from cannery.runtime.version import VERSION
 
-_IMPOSSIBLE: Final = (
-    *(ReplayError, TraceError, WireError, Incomplete, OutOfMemory),
-    *(TypeError, ValueError, AttributeError, LookupError, ArithmeticError),
-)
+_IMPOSSIBLE: Final = (ReplayError, TraceError, WireError, Incomplete, OutOfMemory, *IMPOSSIBLE)
 _REST: Final = 4  # times as long as a state took to keep, no other is taken: devices may have a lot of memory
 
 
@@ -137,7 +134,7 @@ class TailKeeper:
             where = self._replay.compared.differences[0].where()
             self.problem = f"the replay differs from the trace at {where}"
         except _IMPOSSIBLE as error:
-            self.problem = f"call #{self._replay.calls} cannot be replayed ({error})"
+            self.problem = f"call #{self._replay.calls} cannot be replayed ({error or 'it needs too much memory'})"
         if self.problem is not None:
             self.problem += f"; everything is kept from call #{self.first_call} on"
         return self.problem is None

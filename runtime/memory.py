@@ -340,9 +340,10 @@ class Memory(Kept):
             if shared is None:
                 done = self.port.read(address, piece)
             else:  # others may write it, while the port reads again what it has put there
-                content = memoryview(bytearray(len(piece)))
-                done = self.port.read(address, content)
-                piece[:] = content
+                content = self.port.copied(address, len(piece))
+                done = content is not None
+                if content is not None:
+                    piece[:] = content
             if not done:
                 return False
             address += len(piece)
@@ -383,8 +384,8 @@ class Memory(Kept):
         """A short range of any kind; None where a host range is not readable."""
         if place.kind is DEVICE:
             return b"".join(self.contents(place, size))
-        content = bytearray(size)
-        return bytes(content) if self.port.read(place.address, memoryview(content)) else None
+        content = self.port.copied(place.address, size)
+        return None if content is None else bytes(content)
 
     def store(self, place: Place, content: "bytes | memoryview") -> None:
         """Write to device memory that :meth:`Place.holds` it."""

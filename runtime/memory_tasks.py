@@ -119,8 +119,8 @@ def copy_rows(
         return memory.copy(destination, source, width * height)
     rows = range(height)
     if destination.kind is DEVICE and source.kind is not DEVICE and spitch * height <= _TOGETHER:
-        content = memoryview(bytearray(spitch * (height - 1) + width))
-        if not machine.port.read(source.address, content):
+        content = machine.port.copied(source.address, spitch * (height - 1) + width)
+        if content is None:
             return False
         for row in rows:
             memory.store(memory.beyond(destination, row * dpitch), content[row * spitch : row * spitch + width])

@@ -96,6 +96,14 @@ class HostPort(Protocol):
     def data(self, address: int, size: int) -> bytes | None:
         """A copy of host memory, or :class:`Unknown`; None: the range is not readable."""
 
+    def copied(self, address: int, size: int) -> memoryview | None:
+        """A new buffer with a copy of host memory; None: the range is not readable. The size may be any that a program
+        can pass: memory for the buffer is taken once it is known that there is so much to copy.
+
+        Raises:
+            MemoryError: the host has none for the buffer.
+        """
+
     def model(self, name: bytes) -> bool | None:
         """Whether there is a kernel model for a kernel of that name; None, in a replay without the content of the
         binary, if that has no such kernel."""

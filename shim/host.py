@@ -199,11 +199,15 @@ class LiveHost:
         return self._pass(format.FILE, self._keep(content, given=True))
 
     def data(self, address: int, size: int) -> bytes | None:
-        if lib.cannery_host_check(address, size, 0) != 0:  # before memory is taken for it
+        content = self.copied(address, size)
+        return None if content is None else bytes(content)
+
+    def copied(self, address: int, size: int) -> memoryview | None:
+        if size > AT_ONCE and lib.cannery_host_check(address, size, 0) != 0:
             self._pass(format.READ, None)
             return None
-        content = bytearray(size)
-        return bytes(content) if self.read(address, memoryview(content)) else None
+        content = memoryview(bytearray(size))
+        return content if self.read(address, content) else None
 
     def model(self, name: bytes) -> bool:
         found = self.models.find(name)

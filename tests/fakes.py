@@ -148,6 +148,10 @@ class FakeHost:
         found = self._find(address, size)
         return None if found is None else bytes(found)
 
+    def copied(self, address: int, size: int) -> memoryview | None:
+        found = self._find(address, size)
+        return None if found is None else memoryview(bytearray(found))
+
     def model(self, name: bytes) -> bool:
         return self.models is not None and self.models.find(name) is not None
 

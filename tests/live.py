@@ -159,8 +159,15 @@ class Host:
         return ident(ordinal), worker
 
     def data(self, address: int, size: int) -> bytes | None:
-        into = bytearray(size)
-        return bytes(into) if self.read(address, memoryview(into)) else None
+        content = self.copied(address, size)
+        return None if content is None else bytes(content)
+
+    def copied(self, address: int, size: int) -> memoryview | None:
+        if self._inside(address, size) is None:
+            self._note("read", None, True)
+            return None
+        into = memoryview(bytearray(size))
+        return into if self.read(address, into) else None
 
     def model(self, name: bytes) -> bool:
         model = self.models.find(name)

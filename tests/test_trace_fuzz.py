@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.format import MAX_TIME, DamagedTrace
 from cannery.recorder.jsonl import dump_lines, load_lines
-from cannery.recorder.records import Call, Note, Pace, Record, Returned
+from cannery.recorder.records import Call, Note, Pace, Payload, Record, Returned
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.replayer.printer import Printer
 from cannery.replayer.process import replay_process
 from cannery.replayer.replay import ReplayError
 from tests.bundle_fuzz import Fuzzer, Mutator
-from tests.live import HOST_BASE, SCHEMA, Live
+from tests.live import HOST_BASE, OUT, SCHEMA, Live
 
 BUNDLES = 4000
 SECONDS = 20  # on a slow machine fewer bundles are tried
@@ -127,6 +127,30 @@ def test_a_trace_that_asks_for_more_memory_than_there_is_ends_in_words(tmp_path:
     with Bundle.open(tmp_path / "a.cann") as bundle:
         damage = replay_process(bundle, bundle.processes[0], memory=100 << 20).damage
     assert damage == "call #2: it uses more device memory than the 100 MiB that this machine has left"
+
+
+@pytest.mark.parametrize("size", [1 << 30, 1 << 62])
+def test_a_copy_of_more_host_memory_than_there_is_ends_in_words(tmp_path: Path, size: int) -> None:
+    """Of any call that copies what it is given before it uses it."""
+    live = program()
+    attributes = live.call("acltdtCreateQueueAttr")
+    _, queue = live.call("acltdtCreateQueue", attributes, OUT)
+    live.ok("acltdtEnqueueData", queue, HOST_BASE, 64, None, 0, 0, 0)
+    record: Any = live.records[-1]
+    live.records[-1] = record._replace(ins=(*record.ins[:2], size, *record.ins[3:]))
+    damage = replayed(live, tmp_path, memory=100 << 20).damage
+    assert damage == f"call #3: it copies {size} bytes of host memory, and this machine has 100 MiB left"
+
+
+def test_a_binary_that_is_larger_than_memory_ends_in_words(tmp_path: Path) -> None:
+    """One whose content is not in the trace: zeros would stand for it."""
+    live = program()
+    live.call("aclrtBinaryLoadFromData", HOST_BASE, 64, None, OUT)
+    record: Any = live.records[-1]
+    effect = record.effects[0]._replace(payload=Payload(1 << 62, None, None))
+    live.records[-1] = record._replace(ins=(record.ins[0], 1 << 62, *record.ins[2:]), effects=(effect,))
+    damage = replayed(live, tmp_path, memory=100 << 20).damage
+    assert damage == f"call #1: it copies {1 << 62} bytes of host memory, and this machine has 100 MiB left"
 
 
 def test_memory_that_was_freed_can_be_used_again(tmp_path: Path) -> None:

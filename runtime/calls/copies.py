@@ -261,11 +261,14 @@ def _check_alignment(*addresses: int) -> None:
             )
 
 
-def _host_memory(size: int) -> memoryview:
+def _host_content(machine: "Machine", address: int, size: int) -> memoryview:
     try:
-        return memoryview(bytearray(size))
+        content = machine.port.copied(address, size)
     except MemoryError:
         raise Refused(ACL_ERROR_RT_MEMORY_ALLOCATION, "the host has not {} bytes left for a buffer", size) from None
+    if content is None:
+        raise driver_fault("the {} bytes of host memory at src ({:#x}) are not readable", size, address)
+    return content
 
 
 def copy_cost(machine: "Machine", inside: bool, size: int) -> int:
@@ -284,12 +287,9 @@ def _task(machine: "Machine", action: str, destination: Place, source: Place, si
     if action == BUFFERED:
         if not destination.holds(size):
             raise not_allocated("dst", destination, size)
-        content = _host_memory(size)
-        if not machine.port.read(source.address, content):
-            raise driver_fault("the {} bytes of host memory at src ({:#x}) are not readable", size, source.address)
         buffered = BufferedCopy()
+        buffered.content = _host_content(machine, source.address, size)
         buffered.cost = cost
-        buffered.content = content
         buffered.destination = destination
         return buffered
     copy = PeerCopy() if inside and destination.device is not source.device else Copy()

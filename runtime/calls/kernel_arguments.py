@@ -254,7 +254,7 @@ def block_of(machine: "Machine", arguments: Arguments) -> bytes:
 
 
 def _host_bytes(machine: "Machine", address: int, size: int) -> bytes:
-    content = bytearray(size)
-    if not machine.port.read(address, memoryview(content)):
+    content = machine.port.copied(address, size)
+    if content is None:
         raise out_of_range("the {} bytes of the arguments at {:#x} are not readable", size, address)
     return bytes(content)

@@ -2,6 +2,7 @@
  * allowed, of sizes that the engine reaches in different ways. Refused: 507899, and the program lives. */
 #define _GNU_SOURCE
 #include "host.h"
+#include "acl/acl_tdt_queue.h"
 #include <string.h>
 #include <sys/mman.h>
 
@@ -36,6 +37,19 @@ static void try_size(size_t size)
     both_ways(inside, size, 507899, 507899);
 }
 
+/* Sizes that no host has, of memory that is copied into a buffer first. */
+static void try_absurd_sizes(void)
+{
+    char byte = 7;
+    uint32_t queue;
+    acltdtQueueAttr *attributes = acltdtCreateQueueAttr();
+    WANT(acltdtCreateQueue(attributes, &queue), 0);
+    for (unsigned shift = 30; shift < 64; shift += 11)
+        WANT(acltdtEnqueueData(queue, &byte, (size_t)1 << shift, NULL, 0, 0, 0), 507899);
+    WANT(acltdtDestroyQueue(queue), 0);
+    WANT(acltdtDestroyQueueAttr(attributes), 0);
+}
+
 int main(void)
 {
     const size_t sizes[] = { 8192, 40000, 262144, 300000, 4 << 20 };
@@ -43,6 +57,7 @@ int main(void)
     WANT(aclrtMalloc(&device, 4 << 20, ACL_MEM_MALLOC_HUGE_FIRST), 0);
     for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         try_size(sizes[i]);
+    try_absurd_sizes();
     WANT(aclrtFree(device), 0);
     WANT(aclrtResetDevice(0), 0);
     return 0;
