@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from cannery.recorder.addresses import AddressBook
 from cannery.recorder.format import MAX_ELEMENTS, TraceError
 from cannery.recorder.schema import LIST, FunctionForm, ParamForm
+from cannery.runtime.api.results import NO_IDENTITY
 from cannery.runtime.handles import handle_of, ordinal_of
 
 Convert: TypeAlias = Callable[[Any], Any]
@@ -163,6 +164,17 @@ class Wire:
 
         return encode
 
+    def result_encoder(self, form: str) -> Convert | None:
+        """The encoder of a return value. Of one that is a name nil says that it names nothing."""
+        if form != "name":
+            return self.encoder(form)
+        names = self.names
+        return lambda value: None if value == NO_IDENTITY else names[value]
+
+    def result_decoder(self, form: str) -> Convert:
+        decode = self.decoder(form)
+        return decode if form != "name" else lambda wire: NO_IDENTITY if wire is None else decode(wire)
+
     def decoder(self, form: str) -> Convert:
         """From a wire value to a Python value. The conversion raises ValueError for a value of another form."""
         if not form.startswith(LIST):
@@ -233,11 +245,11 @@ class FunctionCodec:
         self.form = form
         self.patches = _patches([wire.encoder(param.into) for param in form.params])
         self.out_patches = _patches([wire.out_encoder(param.out) for param in form.outputs])
-        self.result = wire.encoder(form.result)
+        self.result = wire.result_encoder(form.result)
         self.blank = (None,) * len(form.outputs)
         self._in = [wire.decoder(param.into) for param in form.params]
         self._out = [wire.decoder(param.out or "none") for param in form.outputs]
-        self._result = wire.decoder(form.result)
+        self._result = wire.result_decoder(form.result)
 
     def encode_ins(self, args: Sequence[Any]) -> list[Any]:
         """One wire value per parameter."""

@@ -61,6 +61,7 @@ WROTE: Final = 10
 SAW: Final = 11
 PEER: Final = 12
 SHARED: Final = 13
+TID: Final = 14
 EFFECT_KINDS: Final = {
     READ: "read",
     WRITE: "write",
@@ -75,6 +76,7 @@ EFFECT_KINDS: Final = {
     SAW: "saw",
     PEER: "peer",
     SHARED: "shared",
+    TID: "tid",
 }
 
 # What other processes answered or did (section 7): topics of PEER effects.

@@ -136,6 +136,7 @@ _FORM_OF: Final = _FormOf()
 _RESULT_FORMS: Final = {
     "error_return": "number",
     "scalar_return": "number",
+    "identity_return": "name",
     "float_return": "number",
     "cstring_return": "bytes",
     "void_return": "none",

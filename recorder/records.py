@@ -22,15 +22,15 @@ class Payload(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """``kind`` is one of read, write, move, fill, alloc, file, thread, model, kernel, wrote, saw, peer,
-    shared; ``ok`` is False when the host range could not be accessed, the host had no memory, there is no such file or
-    model, or a model failed."""
+    """``kind`` is one of read, write, move, fill, alloc, file, thread, model, kernel, wrote, saw, peer, shared, tid;
+    ``ok`` is False when the host range could not be accessed, the host had no memory, there is no such file or model,
+    or a model failed."""
 
     kind: str
     ok: bool
     payload: Payload | None = None  # read, write, move, file, wrote, saw, shared; model: the hash of its source
     region: int = 0  # alloc: ordinal of the new pinned region, 0 when the host had no memory
-    thread: int = 0  # thread: the id of the calling thread, as a token
+    thread: int = 0  # thread: the id of the calling thread, as a token; tid: the system's of some thread, as a name
     worker: int = 0  # thread: which worker it is, 0 for none
     text: str = ""  # model: its name; kernel: why it failed
     parts: int = 0  # kernel: how many effects of kind wrote and saw follow, which belong to it

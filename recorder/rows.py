@@ -100,6 +100,8 @@ def effect_row(effect: Effect) -> tuple[Any, ...]:
         return code, effect.region
     if effect.kind == "thread":
         return code, effect.thread, effect.worker
+    if effect.kind == "tid":
+        return code, effect.thread
     if effect.kind == "model":
         assert effect.payload is not None
         return code, effect.text, payload_wire(effect.payload)

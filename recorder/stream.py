@@ -281,6 +281,9 @@ def read_effect(wire: Any) -> Effect:
     if code == format.THREAD:
         thread, worker = _numbers(tuple(rest))
         return Effect(kind, True, None, 0, thread, worker)
+    if code == format.TID:
+        (thread,) = _numbers(tuple(rest))
+        return Effect(kind, True, None, 0, thread)
     if code == format.PEER:
         topic, *values = _numbers(tuple(rest))
         if topic not in format.TOPICS:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import xxhash
 
-from cannery.recorder.codec import token_value
+from cannery.recorder.codec import name_value, token_value
 from cannery.recorder.format import TOPICS
 from cannery.recorder.records import Effect, Payload
 from cannery.replayer.exchange import ReplayExchange
@@ -200,6 +200,10 @@ class ReplayPort:
             return -ordinal, 0  # an id that no argument has
         return token_value(effect.thread), effect.worker
 
+    def tid(self, ordinal: int) -> int:
+        effect = self._take("tid", None)
+        return name_value(-ordinal if effect is None else effect.thread)  # else one that no thread of the trace has
+
     def model(self, name: bytes) -> bool | None:
         if self.unknown_bytes and self._next == len(self._effects):
             return None  # where it was recorded, the binary was known to have no such kernel
@@ -364,6 +368,8 @@ def describe(effect: Effect) -> str:
         return "no kernel model"
     elif effect.kind == "thread":
         text += f" {effect.thread}" + (f", worker {effect.worker}" if effect.worker else "")
+    elif effect.kind == "tid":
+        text += f" {effect.thread}"
     elif effect.kind == "peer":
         text = " ".join([TOPICS[effect.topic], *map(str, effect.values)])
     return text if effect.ok else f"{text} (not accessible)"

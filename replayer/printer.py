@@ -168,7 +168,7 @@ class Printer:
         if form == "token":
             return _token_show(_TOKENS.get(param.role, "function"))
         if form == "name":
-            return _name_show(param.kind or "name")
+            return _name_show(param.kind or "id")
         if form == "handle" and param.kind == kernels.KIND:
             return self._kernel
         if form == "handle":

@@ -25,11 +25,12 @@ class FailedTask(Kept):
     """What callbacks are told of a task. ``left`` is how many of them have not returned. ``launch``: the task, if it is
     one; ``arguments`` is device memory with what it was launched with, if somebody asked for that."""
 
-    __slots__ = ("arguments", "code", "device", "handle", "launch", "left", "stream", "task")
+    __slots__ = ("arguments", "code", "device", "handle", "launch", "left", "stream", "task", "thread")
 
     def __init__(self, handle: int, task: "Task", code: int) -> None:
         self.handle = handle
         self.task = task.number
+        self.thread: int = getattr(task, "thread", 0)  # of a state that an earlier version made: not known
         self.stream = task.stream.id.number
         self.device = task.stream.device.index
         self.code = code

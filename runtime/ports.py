@@ -87,6 +87,9 @@ class HostPort(Protocol):
         """What the calling thread, which has that ordinal, is: the id that the program knows it by (pthread_self), and
         the number of the worker that it is, or 0."""
 
+    def tid(self, ordinal: int) -> int:
+        """The number by which the system knows the thread with that ordinal (gettid), which may have ended."""
+
     def file(self, path: bytes) -> bytes | None:
         """Content of a file that an argument names, or :class:`Unknown`; None when it cannot be opened."""
 

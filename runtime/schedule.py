@@ -82,6 +82,7 @@ class Schedule(Kept):
         or one that is not asked."""
         self.count += 1
         task.number = self.count
+        task.thread = getattr(behind, "thread", 0)  # see FailedTask
         task.done = False
         queue = task.stream.queue
         queue.append(task)
@@ -276,6 +277,7 @@ class Asap(Schedule):
     def queue(self, task: Task) -> None:
         self.count = number = self.count + 1
         task.number = number
+        task.thread = self.machine.caller.ordinal
         task.done = False
         queue = task.stream.queue
         queue.append(task)

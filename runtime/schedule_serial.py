@@ -44,6 +44,7 @@ class Serial(Schedule):
     def queue(self, task: Task) -> None:
         self.count += 1
         task.number = self.count
+        task.thread = self.machine.caller.ordinal
         task.done = False
         queue = task.stream.queue
         queue.append(task)

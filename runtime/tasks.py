@@ -35,9 +35,10 @@ aclrtSetOpWaitTimeout set last when the wait begins."""
 
 class Task(Kept):
     """``number``: order of submission over all streams. ``finish``: device time of completion, valid once ``done``.
-    ``caller``: the function whose call submitted it (Schedule.submit)."""
+    ``caller``: the function whose call submitted it (Schedule.submit), ``thread``: the ordinal of the thread that did,
+    or that started the run of which it is a part."""
 
-    __slots__ = ("caller", "cost", "done", "finish", "number", "stream")
+    __slots__ = ("caller", "cost", "done", "finish", "number", "stream", "thread")
 
     gated: ClassVar[bool] = False
     grouped: ClassVar[bool] = False  # can be in a task group
@@ -53,6 +54,7 @@ class Task(Kept):
     finish: int
     number: int
     stream: "Stream"
+    thread: int
 
     def closed(self) -> bool:
         """For a gated task at the head of its stream: whether it has to wait."""

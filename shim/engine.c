@@ -128,6 +128,8 @@ uint64_t cannery_caller_id(void) { return caller == NULL ? 0 : services->thread_
 
 uint32_t cannery_caller_worker(void) { return caller == NULL ? 0 : services->thread_worker(caller); }
 
+uint32_t cannery_tid(uint32_t ordinal) { return services == NULL ? UINT32_MAX : services->tid(ordinal); }
+
 void cannery_set_inflight(void *slots, uint32_t count)
 {
     if (services != NULL)

@@ -119,6 +119,7 @@ void cannery_errand(uint32_t worker, uint64_t function, uint32_t signature, cons
 void cannery_dismiss(uint32_t worker);
 uint64_t cannery_caller_id(void);     /* of the thread whose step is being served: what the program calls it */
 uint32_t cannery_caller_worker(void); /* which worker it is, 0 for none */
+uint32_t cannery_tid(uint32_t ordinal); /* what the system calls that thread; all ones: unknown */
 void cannery_set_inflight(void *slots, uint32_t count);
 const char *cannery_getenv(const char *name);
 const char *cannery_variable(unsigned place);

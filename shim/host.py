@@ -237,6 +237,11 @@ class LiveHost:
         self.effects.append((format.THREAD, self.tokens[thread_id], worker))
         return thread_id, worker
 
+    def tid(self, ordinal: int) -> int:
+        found = int(lib.cannery_tid(ordinal))
+        self.effects.append((format.TID, self.exchange.names[found]))
+        return found
+
     def _serve(self) -> None:
         """Tell the store for which function bytes pass, where that matters to it."""
         if self.moving is not None:

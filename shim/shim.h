@@ -166,7 +166,7 @@ struct cannery_thread_engine {
 
 /* ---- engine <-> shim ---- */
 
-enum { CANNERY_ENGINE_ABI = 4 };
+enum { CANNERY_ENGINE_ABI = 5 };
 
 struct cannery_services { /* what the engine may ask of the shim; all of it runs in the program's namespace */
     void *(*malloc)(size_t);
@@ -181,6 +181,7 @@ struct cannery_services { /* what the engine may ask of the shim; all of it runs
     /* what the program calls the thread (pthread_self), and which worker it is, 0 for none */
     uint64_t (*thread_id)(struct cannery_thread *);
     uint32_t (*thread_worker)(struct cannery_thread *);
+    uint32_t (*tid)(uint32_t ordinal); /* what the system calls a thread that made calls (gettid); all ones: unknown */
     void (*begin_call)(struct cannery_request *);        /* before a call is served: the thread gets its ordinal */
     void (*begin_wait)(struct cannery_thread *, int64_t deadline); /* the call being served has to wait; < 0: for ever */
     /* release the waiting thread with that answer, or to run that function first */

@@ -48,7 +48,7 @@ static const struct cannery_services services_template = {
     .malloc = malloc, .calloc = calloc, .realloc = realloc, .free = free, .setenv = setenv, .getenv = get_variable,
     .variable = variable_at_load,
     .thread_engine = cannery_thread_engine, .thread_ordinal = cannery_thread_ordinal, .thread_id = cannery_thread_id,
-    .thread_worker = cannery_thread_worker,
+    .thread_worker = cannery_thread_worker, .tid = cannery_tid_of,
     .begin_call = cannery_number_thread, .begin_wait = cannery_wait_begins, .end_wait = cannery_wait_ends,
     .limit_wait = cannery_wait_limited,
     .errand = cannery_errand, .dismiss = cannery_dismiss, .arm = cannery_arm_pacer, .hasten = cannery_hasten_pacer,

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 __thread struct cannery_thread *cannery_this_thread;
 
@@ -12,6 +15,10 @@ __thread struct cannery_thread *cannery_this_thread;
 static struct cannery_thread *waiting;
 static uint32_t last_ordinal;
 static uint32_t generation; /* counts forks */
+/* What the system calls each thread, by ordinal. Also of those that ended: a task that one queued may fail afterwards, and
+ * the program may then ask whose it was. Four bytes a thread. */
+static uint32_t *tids;
+static uint32_t room_for_tids;
 
 struct cannery_thread_engine *cannery_thread_engine(struct cannery_thread *thread) { return &thread->engine; }
 
@@ -20,6 +27,11 @@ uint32_t cannery_thread_ordinal(struct cannery_thread *thread) { return thread->
 uint64_t cannery_thread_id(struct cannery_thread *thread) { return thread->id; }
 
 uint32_t cannery_thread_worker(struct cannery_thread *thread) { return thread->worker; }
+
+uint32_t cannery_tid_of(uint32_t ordinal)
+{
+    return ordinal - 1 < last_ordinal && ordinal <= room_for_tids ? tids[ordinal - 1] : UINT32_MAX;
+}
 
 void cannery_wait_ends(uint32_t ordinal, const struct cannery_answer *answer, const struct cannery_invoke *invoke)
 {
@@ -55,6 +67,19 @@ void cannery_wait_begins(struct cannery_thread *thread, int64_t deadline)
     waiting = thread;
 }
 
+static void note_tid(uint32_t ordinal)
+{
+    if (ordinal > room_for_tids) {
+        uint32_t *more = realloc(tids, 2 * (size_t)ordinal * sizeof *tids);
+        if (more == NULL)
+            return; /* the next one tries again */
+        memset(more + room_for_tids, 0xff, (2 * (size_t)ordinal - room_for_tids) * sizeof *tids);
+        tids = more;
+        room_for_tids = 2 * ordinal;
+    }
+    tids[ordinal - 1] = (uint32_t)syscall(SYS_gettid);
+}
+
 /* Numbers a thread at its first served call, so that the numbers follow the order of the records. */
 void cannery_number_thread(struct cannery_request *request)
 {
@@ -64,6 +89,7 @@ void cannery_number_thread(struct cannery_request *request)
     thread->ordinal = ++last_ordinal;
     thread->generation = generation;
     thread->numbered = 1;
+    note_tid(thread->ordinal);
     cannery_note_inflight(thread, request->function, request->args);
 }
 

@@ -34,6 +34,7 @@ struct cannery_thread_engine *cannery_thread_engine(struct cannery_thread *threa
 uint32_t cannery_thread_ordinal(struct cannery_thread *thread);
 uint64_t cannery_thread_id(struct cannery_thread *thread);
 uint32_t cannery_thread_worker(struct cannery_thread *thread);
+uint32_t cannery_tid_of(uint32_t ordinal);
 void cannery_number_thread(struct cannery_request *request);
 void cannery_wait_begins(struct cannery_thread *thread, int64_t deadline);
 void cannery_wait_ends(uint32_t ordinal, const struct cannery_answer *answer, const struct cannery_invoke *invoke);

@@ -174,6 +174,9 @@ class FakeHost:
     def thread(self, ordinal: int) -> tuple[int, int]:
         return self.ids.get(ordinal, ident(ordinal)), self.worker_threads.get(ordinal, 0)
 
+    def tid(self, ordinal: int) -> int:
+        return 4000 + ordinal
+
 
 def check_holds(machine: Machine) -> None:
     """Waits that are passed over because something holds them could indeed not end."""

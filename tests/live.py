@@ -158,6 +158,10 @@ class Host:
         self.effects.append(Effect("thread", True, None, 0, self.token(ident(ordinal)), worker))
         return ident(ordinal), worker
 
+    def tid(self, ordinal: int) -> int:
+        self.effects.append(Effect("tid", True, None, 0, self.exchange.name(4000 + ordinal)))
+        return 4000 + ordinal
+
     def data(self, address: int, size: int) -> bytes | None:
         content = self.copied(address, size)
         return None if content is None else bytes(content)

@@ -221,12 +221,13 @@ def exceptions() -> Live:
     live.call("aclrtSynchronizeStream", stream)
     info = next(iter(live.machine.exceptions.failed))
     for _ in range(3):
-        for what in ("TaskId", "StreamId", "DeviceId", "ErrorCode"):
+        for what in ("TaskId", "StreamId", "ThreadId", "DeviceId", "ErrorCode"):
             live.call(f"aclrtGet{what}FromExceptionInfo", info, thread=2)
         live.call("aclrtGetArgsFromExceptionInfo", info, OUT, OUT, thread=2)
         live.call("aclrtGetFuncHandleFromExceptionInfo", info, OUT, thread=2)
         live.errand_done(1)
     live.call("aclrtGetErrorCodeFromExceptionInfo", info)  # not any longer
+    live.call("aclrtGetThreadIdFromExceptionInfo", info)
     live.ok("aclrtSetExceptionInfoCallback", 0)
     live.ok("aclrtExceptionInfoCallbackUnregister", FUNCTION)
     live.ok("aclrtExceptionInfoCallbackUnregister", FUNCTION + 1)

@@ -349,8 +349,8 @@ def test_a_state_shows_what_calls_change() -> None:
 def test_rows_cover_every_call_that_can_refuse() -> None:
     modules = [import_module(f"tests.{path.stem}") for path in Path(__file__).parent.glob("test_machine*_arguments.py")]
     covered = {row[1] for module in modules for row in module.ROWS}
-    told = ("TaskId", "StreamId", "DeviceId", "ErrorCode", "Args", "FuncHandle")  # test_machine_exceptions.py
-    getters = {f"aclrtGet{what}FromExceptionInfo" for what in told}
+    told = ("TaskId", "StreamId", "ThreadId", "DeviceId", "ErrorCode", "Args", "FuncHandle")
+    getters = {f"aclrtGet{what}FromExceptionInfo" for what in told}  # test_machine_exceptions.py
     silent = {"aclGetRecentErrMsg", "aclrtGetSocName", "aclFinalize", "aclrtSetExceptionInfoCallback", *getters}
     silent |= {"aclrtDeviceGetStreamPriorityRange", "aclrtSetOpWaitTimeout", "aclrtCreateBinary"}
     silent |= {"aclrtSetOpExecuteTimeOut", "aclrtCreateGroupInfo", "aclrtAllocatorCreateDesc"}

@@ -121,7 +121,38 @@ def test_what_a_callback_was_given_is_good_until_the_last_has_returned() -> None
     assert "good only until that callback has returned" in world.message(5)
 
 
-@pytest.mark.parametrize("what", ["TaskId", "StreamId", "DeviceId", "ErrorCode"])
+def test_a_callback_is_told_which_thread_submitted_the_task() -> None:
+    """By gettid; also of one that has ended."""
+    world = World()
+    world.ok("aclrtSetExceptionInfoCallback", FIRST)
+    pinned = world.pinned(b"x" * 64)
+    world.ok("aclrtSetDevice", 1, thread=3)
+    world.ok("aclrtMemcpyAsync", world.memory, 64, pinned, 64, 1, world.s, thread=3)
+    world.ok("aclrtFreeHost", pinned)
+    world.machine.end_thread(3)
+    world.call("aclrtSynchronizeStream", world.s)
+    world.told()
+    assert world.ask("ThreadId", world.info) == world.host.tid(3)
+
+
+@pytest.mark.parametrize("schedule", ["asap", "late"])
+def test_tasks_of_a_graph_are_of_the_thread_that_has_it_run(schedule: str) -> None:
+    world = World(schedule=schedule)
+    world.ok("aclrtSetExceptionInfoCallback", FIRST)
+    pinned = world.pinned(b"x" * 64)
+    world.ok("aclmdlRICaptureBegin", world.s, 0)
+    world.ok("aclrtMemcpyAsync", world.memory, 64, pinned, 64, 1, world.s)
+    graph = world.ok("aclmdlRICaptureEnd", world.s, OUT)
+    world.ok("aclrtFreeHost", pinned)
+    world.ok("aclrtSetDevice", 1, thread=3)
+    world.ok("aclmdlRIExecuteAsync", graph, world.s, thread=3)
+    world.pace(200)
+    world.call("aclrtSynchronizeStream", world.s)
+    world.told()
+    assert world.ask("ThreadId", world.info) == world.host.tid(3)
+
+
+@pytest.mark.parametrize("what", ["TaskId", "StreamId", "ThreadId", "DeviceId", "ErrorCode"])
 def test_what_is_no_exception_has_no_numbers(what: str) -> None:
     world = World()
     for info in (0, world.s, 0x1234):

@@ -225,7 +225,8 @@ def _manner(function: str, param: ParamForm, form: str) -> str:
 
 
 def _result(form: FunctionForm) -> Value:
-    manner = MESSAGE if form.name in MESSAGES else {"handle": HANDLE, "address": ADDRESS}.get(form.result, EXACT)
+    manner = {"handle": HANDLE, "address": ADDRESS, "name": KEY}.get(form.result, EXACT)
+    manner = MESSAGE if form.name in MESSAGES else manner
     return Value(0, "", manner, False, form.returns.replace("const ", "").rstrip("* "))
 
 

@@ -84,6 +84,9 @@ CALLBACKS: Final = (
     call("aclrtGetStreamIdFromExceptionInfo")(
         info=Handle("exception"),
     ),
+    call("aclrtGetThreadIdFromExceptionInfo", identity="thread")(
+        info=Handle("exception"),
+    ),
     call("aclrtGetDeviceIdFromExceptionInfo")(
         info=Handle("exception"),
     ),

@@ -58,7 +58,9 @@ class Function:
         self.index = index
         self.name: str = facts["name"]
         self.returns: str = facts["ret"]
-        self.result: Result = result_of(self.returns, types(self.returns))
+        self.result: Result = result_of(
+            self.returns, types(self.returns), annotation is not None and annotation.identity != ""
+        )
         self.params: tuple[Param, ...] = _params(self.name, facts["params"], annotation, types)
         self.inputs = tuple(param for param in self.params if param.role.direction != roles.OUT)
         self.outputs = tuple(param for param in self.params if param.role.direction != roles.IN)

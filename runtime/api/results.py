@@ -36,6 +36,17 @@ class ScalarReturn(Result):
     unsupported = 0
 
 
+class IdentityReturn(Result):
+    """A whole number that means something only by its identity (:class:`roles.Identity`), or ``NO_IDENTITY``."""
+
+    shape = "identity_return"
+    unsupported = 0
+
+
+NO_IDENTITY: Final = 0xFFFF_FFFF
+"""What such a function returns that has nothing to tell (reference implementation)."""
+
+
 class FloatReturn(Result):
     shape = "float_return"
     unsupported = 0.0
@@ -57,8 +68,10 @@ class VoidReturn(Result):
     shape = "void_return"
 
 
-def result_of(text: str, meaning: CType) -> Result:
+def result_of(text: str, meaning: CType, identity: bool = False) -> Result:
     """The result for the return type ``text``, whose meaning is ``meaning``."""
+    if identity:
+        return IdentityReturn(text)
     if text == "aclError":
         return ErrorReturn(text)
     if text == "const char *":

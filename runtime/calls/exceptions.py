@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
+from cannery.runtime.api.results import NO_IDENTITY
 from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import (
     ACL_ERROR_RT_MEMORY_ALLOCATION,
@@ -16,7 +17,7 @@ from cannery.runtime.objects import Thread
 if TYPE_CHECKING:
     from cannery.runtime.machine import Machine
 
-NO_INFORMATION: Final = 0xFFFF_FFFF
+NO_INFORMATION: Final = NO_IDENTITY
 """What the getters answer that have no number to tell (reference implementation)."""
 NO_ARGUMENTS: Final = -1
 """The same as an aclError."""
@@ -77,6 +78,13 @@ def get_task_id(machine: "Machine", thread: Thread, info: int) -> int:
 def get_stream_id(machine: "Machine", thread: Thread, info: int) -> int:
     failed = _failed(machine, thread, "aclrtGetStreamIdFromExceptionInfo", info)
     return NO_INFORMATION if failed is None else failed.stream
+
+
+@call("aclrtGetThreadIdFromExceptionInfo")
+def get_thread_id(machine: "Machine", thread: Thread, info: int) -> int:
+    """The number that the system has for the thread that submitted the task, gettid (public implementation)."""
+    failed = _failed(machine, thread, "aclrtGetThreadIdFromExceptionInfo", info)
+    return NO_INFORMATION if failed is None else machine.port.tid(failed.thread)
 
 
 @call("aclrtGetDeviceIdFromExceptionInfo")

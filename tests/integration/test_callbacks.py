@@ -86,6 +86,19 @@ def test_a_function_that_was_running_when_the_process_ended_is_named(
         )
 
 
+def test_the_thread_of_a_failed_task_is_the_same_in_two_runs(
+    build: Build, run: Run, cannery: Run, tmp_path: Path
+) -> None:
+    """The system gives it another number each time."""
+    traces = [str(tmp_path / "a.cann"), str(tmp_path / "b.cann")]
+    for trace in traces:
+        assert run(build("callbacks.c"), "exceptions", env={"CANNERY_TRACE": trace}).returncode == 0
+    done = cannery("diff", *traces)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    told = [line for line in cannery("show", traces[0]).stdout.splitlines() if "aclrtGetThreadIdFromException" in line]
+    assert [line.rpartition(" = ")[2] for line in told] == ["id#1 [tid]", "null"]
+
+
 def test_threads_for_functions_of_loaded_models(build: Build, run: Run, tmp_path: Path) -> None:
     trace = tmp_path / "t.cann"
     done = run(build("host_threads.c"), env={"CANNERY_TRACE": str(trace), "CANNERY_PRODUCT": "IPV350"})

@@ -218,6 +218,7 @@ def returned(meaning: CType, call: str) -> str:
 KINDS: Final = {
     "error_return": "CANNERY_RET_ERROR",
     "scalar_return": "CANNERY_RET_ZERO",
+    "identity_return": "CANNERY_RET_ZERO",
     "float_return": "CANNERY_RET_FLOAT",
     "cstring_return": "CANNERY_RET_NULL",
     "pointer_return": "CANNERY_RET_NULL",

@@ -1,6 +1,7 @@
 /* Functions of the program: what they may do, and what waits for them. Argument 1 names a case; the last line says what ran. */
 #include "host.h"
 #include <sched.h>
+#include <sys/syscall.h>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* aclrtSetExceptionInfoCallback */
 
@@ -271,9 +272,21 @@ static void forked(void)
     MUST(aclrtSynchronizeStream(s));
 }
 
+static struct { void *device, *pinned; uint32_t tid; } failing;
+
+static void *submit(void *unused)
+{
+    failing.tid = (uint32_t)syscall(SYS_gettid);
+    MUST(aclrtSetCurrentContext(context));
+    MUST(aclrtMemcpyAsync(failing.device, 4096, failing.pinned, 4096, ACL_MEMCPY_HOST_TO_DEVICE, s));
+    return unused;
+}
+
 static void told(aclrtExceptionInfo *info)
 {
     uint32_t number = 0;
+    WANT(aclrtGetThreadIdFromExceptionInfo(info), failing.tid);
+    WANT(aclrtGetThreadIdFromExceptionInfo((aclrtExceptionInfo *)&number), UINT32_MAX);
     WANT(aclrtGetErrorCodeFromExceptionInfo(info), 507013);
     WANT(aclrtGetDeviceIdFromExceptionInfo(info), 0);
     WANT(aclrtStreamGetId(s, (int32_t *)&number), 0);
@@ -289,21 +302,22 @@ static void told_too(aclrtExceptionInfo *info)
 
 static void exceptions(void)
 {
-    void *device = NULL, *pinned = NULL;
-    MUST(aclrtMalloc(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
-    MUST(aclrtMallocHost(&pinned, 4096));
+    pthread_t submitter;
+    MUST(aclrtMalloc(&failing.device, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+    MUST(aclrtMallocHost(&failing.pinned, 4096));
     MUST(aclrtSetExceptionInfoCallback(told));
     MUST(aclrtExceptionInfoCallbackRegister(told_too));
     MUST(aclrtStreamWaitEvent(s, event));
-    MUST(aclrtMemcpyAsync(device, 4096, pinned, 4096, ACL_MEMCPY_HOST_TO_DEVICE, s));
-    MUST(aclrtFreeHost(pinned)); /* the copy will not find it */
+    MUST(pthread_create(&submitter, NULL, submit, NULL));
+    MUST(pthread_join(submitter, NULL));
+    MUST(aclrtFreeHost(failing.pinned)); /* the copy will not find it */
     MUST(aclrtRecordEvent(event, t));
     WANT(aclrtSynchronizeStream(s), 507013);
     WANT(count, 11); /* they have run when it answers */
     WANT(aclrtSynchronizeStream(s), 0);
     MUST(aclrtSetExceptionInfoCallback(NULL));
     MUST(aclrtExceptionInfoCallbackUnregister(told_too));
-    MUST(aclrtFree(device));
+    MUST(aclrtFree(failing.device));
 }
 
 static aclrtStream seen;
