@@ -59,6 +59,8 @@ class _View:
         self._used: set[int] = set()
 
     def __getitem__(self, part: slice) -> memoryview:
+        if not 0 <= part.start <= part.stop <= len(self._content):  # a slice would count from the end
+            raise ValueError(f"the device has no bytes {part.start} to {part.stop}")
         first, last = part.start // _BLOCK, (part.stop - 1) // _BLOCK
         if first not in self._used or first != last:
             fresh = [block for block in range(first, last + 1) if block not in self._used]

@@ -74,11 +74,12 @@ class Place(Kept):
         self.offset = offset
 
     def holds(self, size: int) -> bool:
-        """Whether ``size`` bytes from here are still allocated. Pageable memory is only known when it is touched."""
+        """Whether ``size`` bytes from here are still allocated. Pageable memory is only known when it is touched. Less
+        than none, which only an altered trace asks for, no place holds."""
         allocation = self.allocation
         if allocation is None:
-            return self.kind is PAGEABLE
-        return allocation.live and self.address + size <= allocation.address + allocation.size
+            return self.kind is PAGEABLE and size >= 0
+        return allocation.live and 0 <= size <= allocation.address + allocation.size - self.address
 
     @property
     def device(self) -> "Device | None":
@@ -100,7 +101,7 @@ class MappedPlace(Place):
 
     def holds(self, size: int) -> bool:
         mapping = self.mapping
-        if not mapping.live or not mapping.accessible:
+        if not mapping.live or not mapping.accessible or size < 0:
             return False
         if self.address + size <= mapping.address + mapping.size:
             return True
