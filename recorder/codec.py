@@ -5,6 +5,7 @@ The recorder encodes what a call passed and got; a replayer decodes it for its o
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from cannery.recorder.addresses import AddressBook
@@ -21,6 +22,13 @@ _TOKEN_BASE: Final = 0x1000_0000
 _TOKEN_STEP: Final = 16
 _NAME_BASE: Final = 0x4000_0000
 _NUMBERS: Final = ("i32", "u32", "size")
+_BITS: Final = {"int": 32, "unsigned int": 32, "size_t": 64} | {
+    f"{sign}int{bits}_t": bits for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+_LIMITS: Final = {
+    name: (0, (1 << bits) - 1) if name.startswith(("u", "size")) else (-1 << bits - 1, (1 << bits - 1) - 1)
+    for name, bits in _BITS.items()
+}
 
 
 class WireError(TraceError):
@@ -164,6 +172,14 @@ class Wire:
 
         return encode
 
+    def argument_decoder(self, param: ParamForm) -> Convert:
+        """The decoder of an argument. A number is one that its C type has: a program can pass no other."""
+        limits = limits_of(param.ctype)
+        if limits is None or param.into.removeprefix(LIST) != "number":
+            return self.decoder(param.into)
+        bounded = partial(_bounded, *limits)
+        return bounded if param.into == "number" else _list_decoder(bounded)
+
     def result_encoder(self, form: str) -> Convert | None:
         """The encoder of a return value. Of one that is a name nil says that it names nothing."""
         if form != "name":
@@ -179,16 +195,7 @@ class Wire:
         """From a wire value to a Python value. The conversion raises ValueError for a value of another form."""
         if not form.startswith(LIST):
             return self._decoders[form]
-        convert = self._decoders[form.removeprefix(LIST)]
-
-        def decode_list(wire: Any) -> tuple[Any, ...] | None:
-            if wire is None:
-                return None
-            if not isinstance(wire, tuple):
-                raise ValueError("an array")
-            return tuple(convert(value) for value in wire)
-
-        return decode_list
+        return _list_decoder(self._decoders[form.removeprefix(LIST)])
 
     def function(self, form: FunctionForm) -> "FunctionCodec":
         return FunctionCodec(form, self)
@@ -216,6 +223,12 @@ class Wire:
         elif wire is not None:
             wire = _whole(wire)
         return self.book.address(wire)
+
+
+def limits_of(ctype: str) -> tuple[int, int] | None:
+    """The least and the greatest number of a C type, or of what it points to; None: it is no whole type with a known
+    width."""
+    return _LIMITS.get(ctype.replace("const", "").rstrip("* ").strip())
 
 
 def signature_forms(signature: str) -> tuple[str, tuple[str, ...]]:
@@ -247,7 +260,7 @@ class FunctionCodec:
         self.out_patches = _patches([wire.out_encoder(param.out) for param in form.outputs])
         self.result = wire.result_encoder(form.result)
         self.blank = (None,) * len(form.outputs)
-        self._in = [wire.decoder(param.into) for param in form.params]
+        self._in = [wire.argument_decoder(param) for param in form.params]
         self._out = [wire.decoder(param.out or "none") for param in form.outputs]
         self._result = wire.result_decoder(form.result)
 
@@ -330,6 +343,25 @@ def _same(value: Any) -> Any:
 def _whole(value: Any) -> int:
     if value.__class__ is not int or value < 0:
         raise ValueError("a whole number")
+    return int(value)
+
+
+def _list_decoder(convert: Convert) -> Convert:
+    def decode_list(wire: Any) -> tuple[Any, ...] | None:
+        if wire is None:
+            return None
+        if not isinstance(wire, tuple):
+            raise ValueError("an array")
+        return tuple(convert(value) for value in wire)
+
+    return decode_list
+
+
+def _bounded(least: int, most: int, value: Any) -> int | None:
+    if value is None:
+        return None
+    if value.__class__ is not int or not least <= value <= most:
+        raise ValueError("a number of that type")
     return int(value)
 
 

@@ -381,9 +381,9 @@ class Memory(Kept):
         self._wrote(place, size)
 
     def load(self, place: Place, size: int) -> bytes | None:
-        """A short range of any kind; None where a host range is not readable."""
+        """A short range of any kind; None where it is not readable."""
         if place.kind is DEVICE:
-            return b"".join(self.contents(place, size))
+            return b"".join(self.contents(place, size)) if place.holds(size) else None
         content = self.port.copied(place.address, size)
         return None if content is None else bytes(content)
 

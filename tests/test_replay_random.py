@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cannery.recorder.codec import limits_of
 from cannery.recorder.records import Record
 from cannery.runtime.api import MODEL, roles
 from cannery.runtime.settings import Settings
@@ -29,6 +30,12 @@ steps = st.lists(
     ),
     max_size=60,
 )
+
+
+def passed(ctype: str, number: int) -> int:
+    """A number as a function with a parameter of that type gets it."""
+    least, most = limits_of(ctype) or (-1 << 63, 0)
+    return number & most if number < least else number
 
 
 class Program:
@@ -79,7 +86,7 @@ class Program:
             elif param.into == "token":
                 args.append(ident(pick % 4) if param.role == "thread_id" else pick % 5)
             else:
-                args.append(size if param.ctype in ("size_t", "uint64_t") else number)
+                args.append(size if param.ctype in ("size_t", "uint64_t") else passed(param.ctype, number))
         self._fill_blocks(form, picks, number, args)
         reply = self.live.call(form.name, *args, thread=thread, after=1 + picks[0] * 500)
         if isinstance(reply, tuple) and reply[0] == 0:
@@ -106,7 +113,7 @@ class Program:
             if is_block(param) and not isinstance(param.role, roles.Buffer):
                 pick = picks[place % len(picks)]
                 into = form.params[place].into
-                content = number
+                content = passed(form.params[place].ctype, number)
                 if into == "list:handle":
                     content = self.handles[pick % len(self.handles)]
                 elif into == "list:address":

@@ -142,19 +142,29 @@ def test_a_copy_of_more_host_memory_than_there_is_ends_in_words(tmp_path: Path, 
     assert damage == f"call #3: it copies {size} bytes of host memory, and this machine has 100 MiB left"
 
 
-@pytest.mark.parametrize("size", [-8, -(1 << 33), -(1 << 62)])
+@pytest.mark.parametrize("size", [-8, -(1 << 33), -(1 << 62), 2.0, True])
 @pytest.mark.parametrize("function", ["aclrtMemcpy", "aclrtMemset", "aclrtMemcpyAsync"])
-def test_a_size_below_zero_is_no_range_of_memory(tmp_path: Path, function: str, size: int) -> None:
-    """A slice with such an end would have all that there is."""
+def test_a_number_that_its_type_does_not_have_is_damage(tmp_path: Path, function: str, size: Any) -> None:
+    """A slice that ends below zero would have all that there is."""
     live = program()
     address = live.create("aclrtMalloc", 4096, 0)
     more = {"aclrtMemset": (1, 64), "aclrtMemcpy": (HOST_BASE, 64, 1), "aclrtMemcpyAsync": (HOST_BASE, 64, 1, 0)}
     live.ok(function, address, 64, *more[function])
     record: Any = live.records[-1]
     live.records[-1] = record._replace(ins=tuple(size if value == 64 else value for value in record.ins))
-    result = replayed(live, tmp_path, memory=100 << 20)
-    assert not result.same
-    assert result.damage is None or "cannot execute it" in result.damage, result.damage
+    damage = replayed(live, tmp_path, memory=100 << 20).damage
+    assert damage is not None
+    assert f"{function}(" in damage
+    assert f"{size} is not of form number" in damage
+
+
+def test_no_place_holds_less_than_nothing() -> None:
+    live = program()
+    address = live.create("aclrtMalloc", 4096, 0)
+    place = live.machine.memory.place(address)
+    assert place.allocation is not None
+    whole = place.allocation.size
+    assert [place.holds(size) for size in (-1, 0, whole, whole + 1)] == [False, True, True, False]
 
 
 def test_a_binary_that_is_larger_than_memory_ends_in_words(tmp_path: Path) -> None:
