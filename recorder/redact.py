@@ -1,4 +1,4 @@
-"""Makes a bundle that can be given away: what was done, without what it was done with (section 15 of the format).
+"""Redacts records: what was done, without what it was done with (section 15 of the format).
 
 Bytes that passed become hashes or sizes; strings become other strings of the same length, equal ones equal ones, under
 a key that is forgotten; what is noted about the host is left out, but for where its memory lay.
@@ -6,22 +6,12 @@ a key that is forgotten; what is noted about the host is left out, but for where
 
 import hashlib
 import os
-from pathlib import Path
 from typing import Any, Final
 
 from xxhash import xxh3_128_digest
 
-from cannery.recorder import format
-from cannery.recorder.bundle import Bundle
-from cannery.recorder.create import check_target, create_bundle, name_bundle, remove_bundle, unfinished_name
-from cannery.recorder.files import Folder
-from cannery.recorder.format import TraceError
-from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Call, Effect, Enter, Exit, Note, Payload, Record
-from cannery.recorder.rewrite import ChunkWriter
 from cannery.recorder.schema import Schema
-from cannery.recorder.seal import rebuild_index
-from cannery.recorder.sheet import pack_sheet
 from cannery.recorder.stream import REGION_TOPIC, SKIPPED_TOPIC, STOPPED_TOPIC
 
 KEPT_TOPICS: Final = (REGION_TOPIC, SKIPPED_TOPIC, STOPPED_TOPIC)
@@ -41,79 +31,6 @@ NUMBERS: Final = frozenset(
 """Parameters whose bytes are numbers and addresses, without which a copy does not replay. All other bytes are text, or
 data of the program."""
 _ADDRESSES: Final = 1 << 32  # a raw value from here up may be one
-
-
-class NotFinished(TraceError):  # noqa: N818
-    """The bundle is still being written; the text says so."""
-
-
-def redact(source: str | Path, target: str | Path, *, hashes: bool = True, force: bool = False) -> None:
-    """Write the redacted form of the bundle at ``source`` to ``target``.
-
-    ``hashes``: keep the hashes of bytes that passed. Short content can be guessed from its hash.
-
-    Raises:
-        NotFinished: it is being written.
-        TraceError: it cannot be read, or ``target`` exists, is ``source``, a link or inside a trace.
-        OSError: ``target`` cannot be written; nothing is left there.
-    """
-    path = str(target)
-    with Bundle.open(source) as bundle:
-        for stream in bundle.processes:
-            if stream.alive:
-                raise NotFinished(f"process {stream.ordinal} still runs; redact the trace when it has ended")
-            if stream.begins_with_a_state:
-                raise NotFinished(
-                    f"process {stream.ordinal} begins with a state, which has content of device memory; redact a "
-                    "whole trace instead"
-                )
-        check_target(path, force, str(source))
-        unfinished = unfinished_name(path)
-        os.close(create_bundle(unfinished, os.urandom(8).hex(), bundle.schema.pack(), tool=bundle.tool))
-        try:
-            with Folder(unfinished) as folder:
-                if bundle.end is not None:
-                    folder.replace(format.END, pack_sheet(bundle.end))
-                redactor = Redactor(bundle.schema, hashes)
-                for stream in bundle.processes:
-                    _redact_process(stream, folder, redactor)
-            name_bundle(unfinished, path.rstrip("/") or path, force)
-        except BaseException:
-            remove_bundle(unfinished)
-            raise
-
-
-def _redact_process(stream: ProcessStream, bundle: Folder, redactor: "Redactor") -> None:
-    name = format.process_name(stream.ordinal)
-    os.mkdir(name, dir_fd=bundle.descriptor)
-    with bundle.folder(name) as folder:
-        kept: dict[str, Any] = {
-            "payload": "hash" if redactor.hashes else "none",
-            "payload_limit": None,
-            "host": {},
-            "redacted": True,
-            "tail": None,
-        }
-        folder.replace(format.PROCESS, pack_sheet({**stream.header, **kept}))
-        if stream.end is not None:
-            folder.replace(format.END, pack_sheet(stream.end))
-        folder.replace(format.INFLIGHT, _slots(stream))
-        writer = ChunkWriter(folder, stream.schema)
-        for record in stream.records():
-            left = redactor.record(record)
-            if left is not None:
-                writer.add(left)
-        writer.close()
-        rebuild_index(folder)
-
-
-def _slots(stream: ProcessStream) -> bytes:
-    """The calls that had not returned, without their arguments."""
-    slots = bytearray(format.SLOTS * format.SLOT_SIZE)
-    for call in stream.inflight():
-        place = (call.thread - 1) * format.SLOT_SIZE
-        slots[place : place + format.SLOT_SIZE] = call._replace(args=()).pack()
-    return bytes(slots)
 
 
 class Redactor:
@@ -147,12 +64,12 @@ class Redactor:
         """``kind``: form, and the parameter's name."""
         form, name = kind
         if isinstance(value, bytes) and form == "bytes" and name not in NUMBERS:
-            return self._other(value)
+            return self.other(value)
         if form == "raw" and isinstance(value, int) and value >= _ADDRESSES:
             return self._raw.setdefault(value, _ADDRESSES + len(self._raw))
         return value
 
-    def _other(self, content: bytes) -> bytes:
+    def other(self, content: bytes) -> bytes:
         """Other bytes of the same length, which are letters and digits."""
         text = b""
         while len(text) < len(content):
@@ -162,7 +79,7 @@ class Redactor:
     def _effect(self, effect: Effect) -> Effect:
         payload = effect.payload
         if effect.text:
-            effect = effect._replace(text=self._other(effect.text.encode()).decode())
+            effect = effect._replace(text=self.other(effect.text.encode()).decode())
         if payload is None or effect.kind == "model":  # whose payload is the hash of a source file
             return effect
         digest = payload.digest

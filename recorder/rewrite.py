@@ -15,17 +15,19 @@ _FULL: Final = format.WINDOW_SIZE - format.WINDOW_RESERVE
 
 
 class ChunkWriter:
-    """Takes the records of one stream in order; :meth:`close` writes what is left."""
+    """Takes the records of one stream in order; :meth:`close` writes what is left. ``begin`` is the head of the first
+    window."""
 
-    def __init__(self, folder: Folder, schema: Schema) -> None:
+    def __init__(self, folder: Folder, schema: Schema, begin: Head) -> None:
         self._folder = folder
         self._layouts = layouts_of(schema)
         self._failing = failing_functions(schema)
         self._rows = RowMaker(schema)
-        self._number = 0
-        self._call = 0
+        self._number = begin.window - 1
+        self._call = begin.call
         self._parts: list[bytes] = []
         self._size = 0
+        self._rows.time = begin.time
         self._begin()
 
     def add(self, record: Record) -> None:

@@ -5,6 +5,7 @@ or :class:`DamagedTrace`, and leaves a replay that is of no use.
 """
 
 import struct
+from collections.abc import Callable
 from typing import Any, Final
 
 from cannery.recorder.format import MAX_STATE
@@ -17,7 +18,7 @@ from cannery.replayer.opened import OpenCall
 from cannery.replayer.replay import Replay
 from cannery.runtime.invoke import SHOWN, Invoke
 from cannery.runtime.machine import Wait
-from cannery.runtime.pages import imported_pages, install_imported, install_pages, pages
+from cannery.runtime.pages import PAGE, imported_pages, install_imported, install_pages, pages
 from cannery.runtime.places import Imported
 from cannery.runtime.state import State, StateError, capture
 from cannery.runtime.state_install import install
@@ -57,6 +58,33 @@ def save(replay: Replay, writer: KeyframeWriter, position: Position) -> None:
         "held": [(*budget, amount) for budget, amount in replay.port.exchange.held.items()],
     }
     writer.add(position, packer()(content))
+
+
+def without_content(
+    content: bytes, position: Position, record: Callable[[Any], Any], machine: Callable[[Any], Any]
+) -> bytes:
+    """The content of a keyframe, for a copy of the stream in which it is at ``position``, without the bytes of memory.
+    ``record`` and ``machine`` redact a record, and the state of a machine on the wire.
+
+    Raises:
+        KeyframeError: it is not what it has to be.
+    """
+    try:
+        found = unpack(content, MAX_STATE)
+        unknown, unverified = found["bytes"]
+        count = (len(found["pages"]) + len(found.get("imported", b""))) // _PAGE.size
+        changed = {
+            "position": position,
+            "machine": machine(found["machine"]),
+            "pages": b"",
+            "imported": b"",
+            "calls": [(record(_enter(*enter)), place, signatures) for enter, place, signatures in found["calls"]],
+            "running": [record(_running(*each)) for each in found["running"]],
+            "bytes": (unknown + max(count * PAGE, 1), unverified),
+        }
+        return packer()({**found, **changed})
+    except _DAMAGE as error:
+        raise KeyframeError(str(error) or type(error).__name__) from None
 
 
 def restore(replay: Replay, frames: Keyframes, frame: Keyframe) -> None:

@@ -18,12 +18,12 @@ from cannery.recorder.inflight import InFlight
 from cannery.recorder.jsonl import dump_lines
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Call, Enter, Note, Record
-from cannery.recorder.redact import redact
 from cannery.recorder.seal import finish
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
 from cannery.recorder.stream import committed
 from cannery.recorder.tail import Keep
 from cannery.replayer.process import replay_process
+from cannery.replayer.redaction import redact
 from cannery.replayer.seek import Trail
 from cannery.replayer.tail import TailKeeper
 from cannery.runtime.calls.registry import HANDLERS

@@ -13,10 +13,11 @@ from cannery.recorder.records import Call, Enter, Record
 from cannery.recorder.repair import repair
 from cannery.recorder.rewrite import ChunkWriter
 from cannery.recorder.seal import finish
-from cannery.recorder.stream import STOPPED_TOPIC, Position
+from cannery.recorder.stream import STOPPED_TOPIC, Head, Position
 from cannery.recorder.tail import Keep, KeepError
 from cannery.recorder.tail_files import end_at
 from cannery.replayer.process import new_replay, replay_process
+from cannery.replayer.redaction import redact
 from cannery.replayer.seek import Trail
 from cannery.replayer.tail import TailKeeper
 from cannery.replayer.triggers import Triggers, Watch
@@ -40,7 +41,7 @@ def recorded(name: str, path: Path, window: int, monkeypatch: pytest.MonkeyPatch
     with Folder(str(folder)) as inner, Bundle.open(path) as bundle:
         records = [*bundle.processes[0].records()]
         (folder / "000001.journal").unlink()
-        writer = ChunkWriter(inner, bundle.schema)
+        writer = ChunkWriter(inner, bundle.schema, Head(1, 0, 0))
         for record in records:
             writer.add(record)
         writer.close()
@@ -89,6 +90,13 @@ def test_a_tail_has_the_last_calls_and_replays(
     with Bundle.open(path) as bundle:
         assert calls([*bundle.processes[0].records()]) == found
         assert bundle.processes[0].counts().calls == len(found)
+    redact(path, tmp_path / "b.cann")
+    with Bundle.open(tmp_path / "b.cann") as bundle:
+        (stream,) = bundle.processes
+        assert [record.number for record in calls([*stream.records()])] == [record.number for record in found]
+        result = replay_process(bundle, stream)
+    assert result.differences == ()
+    assert result.damage is None or "it may follow from bytes " in result.damage
 
 
 def test_what_cannot_be_replayed_is_said_and_nothing_is_dropped(

@@ -11,13 +11,19 @@ from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.inflight import InFlight
 from cannery.recorder.jsonl import dump_lines
+from cannery.recorder.packing import unpack
 from cannery.recorder.records import Call, Note, Record
-from cannery.recorder.redact import NUMBERS, NotFinished, redact
+from cannery.recorder.redact import NUMBERS, Redactor
 from cannery.recorder.repair import repair
+from cannery.replayer.keyframe import is_possible
 from cannery.replayer.process import replay_process
+from cannery.replayer.redaction import KEPT, NotFinished, StateRedactor, redact
+from cannery.replayer.replay import Replay, ReplayError
+from cannery.replayer.trimming import trim
+from cannery.runtime.state import LARGE, capture
 from cannery.tools.main import main
 from tests import scenarios
-from tests.live import HOST_BASE, SCHEMA, Live
+from tests.live import DEVICE_BASE, HOST_BASE, SCHEMA, START, Live
 
 from .trace_tools import SCHEMA as SMALL
 from .trace_tools import Recording
@@ -114,6 +120,90 @@ def test_a_redacted_trace_replays(tmp_path: Path, name: str, hashes: bool) -> No
 
 #: Scenarios in which no result follows from content or text; in others replay may come to one, and then says so.
 WHOLE = ("objects", "memory", "waits", "copies_that_wait", "functions", "events", "streams", "notifies", "secretive")
+
+
+def trimmed(trace: Path, first: int, part: Path) -> Path:
+    def nothing(text: str) -> None:
+        raise AssertionError(text)
+
+    with Bundle.open(trace) as bundle:
+        trim(bundle, bundle.processes[0], (first, None), str(part), True, nothing)
+    return part
+
+
+@pytest.mark.parametrize("name", [*scenarios.ALL, "secretive"])
+def test_redacted_parts_replay(tmp_path: Path, name: str) -> None:
+    """From a state without its data, and with the numbers of the whole trace."""
+    trace, part, copy = (tmp_path / f"{name}.cann" for name in ("a", "b", "c"))
+    live = secretive(trace) if name == "secretive" else scenarios.ALL[name]()
+    if name != "secretive":
+        live.save(trace)
+    for first in range(1, live.calls, max(live.calls // 6, 1)):
+        try:
+            redact(trimmed(trace, first, part), copy, force=True)
+        except ReplayError as error:
+            assert "a backup is kept" in str(error)
+            continue
+        with Bundle.open(copy) as bundle:
+            (stream,) = bundle.processes
+            assert stream.finished
+            assert stream.begins_with_a_state
+            result = replay_process(bundle, stream)
+            calls = stream.counts().calls
+        assert result.differences == (), first
+        assert result.damage is None or "it may follow from bytes " in result.damage
+        if result.damage is None:
+            assert result.calls == calls
+        if name in WHOLE:
+            assert result.damage is None
+        assert repair(copy).done == ()
+
+
+def test_nothing_of_the_data_is_left_in_the_state_of_a_part(tmp_path: Path) -> None:
+    live = secretive(tmp_path / "a.cann")
+    part, copy = trimmed(tmp_path / "a.cann", live.calls - 1, tmp_path / "b.cann"), tmp_path / "c.cann"
+    redact(part, copy)
+    states = []
+    for path in (part, copy):
+        with Bundle.open(path) as bundle:
+            origin = bundle.processes[0].keyframes(format.ORIGIN)
+            assert origin is not None
+            states.append(origin.content(origin.frames[0].digest))
+    before, after = (unpack(state, format.MAX_STATE) for state in states)
+    assert SECRET in states[0]
+    assert SECRET not in states[1]
+    assert before["pages"]
+    assert not after["pages"]
+    assert not [secret for secret in (SECRET, SHORT, LONG[:64]) if secret in everything(copy)]
+
+
+def contents(value: Any) -> set[bytes]:
+    """All bytes in a value of a state, but for short ones and numbers."""
+    if isinstance(value, bytes):
+        return {value} if len(value) > 1 else set()
+    if isinstance(value, tuple) and value[:1] != (LARGE,):
+        return {found for each in value for found in contents(each)}
+    return set()
+
+
+@pytest.mark.parametrize("name", scenarios.ALL)
+def test_bytes_of_a_state_are_left_only_where_they_are_numbers(name: str) -> None:
+    """Of every class: what a new one keeps for the program is redacted without anybody's doing."""
+    redactor = StateRedactor(Redactor(SCHEMA, True))
+    live = scenarios.ALL[name]()
+    replay = Replay(live.settings, SCHEMA, DEVICE_BASE, live.host.span, START, live.host.content)
+    for record in live.records:
+        replay.run([record])
+        if not is_possible(replay):
+            continue
+        wire = capture(replay.machine).to_wire()
+        left = redactor.machine(wire)
+        assert left["classes"] == wire["classes"]
+        for (number, *before), (_, *after) in zip(wire["objects"], left["objects"], strict=True):
+            cls, *fields = wire["classes"][number]
+            for field, old, new in zip(fields, before, after, strict=True):
+                kept = contents(old) & contents(new)
+                assert not kept or f"{cls}.{field}" in KEPT, (cls, field, kept)
 
 
 def test_a_wrong_number_in_a_redacted_trace_is_a_difference(tmp_path: Path) -> None:

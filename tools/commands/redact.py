@@ -34,7 +34,7 @@ def command(trace: str, target: str, payload: str, force: bool) -> None:  # fmt:
     Exit status: 0 done, 2 it could not be done: nothing is left at TRACE then.
     """
     from cannery.recorder.format import BundleExists, TraceError
-    from cannery.recorder.redact import redact
+    from cannery.replayer.redaction import redact
 
     try:
         redact(trace, target, hashes=payload == "hash", force=force)
