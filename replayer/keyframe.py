@@ -20,11 +20,11 @@ from cannery.runtime.invoke import SHOWN, SIGNATURES, Invoke
 from cannery.runtime.machine import Wait
 from cannery.runtime.pages import imported_pages, install_imported, install_pages, pages
 from cannery.runtime.places import Imported
-from cannery.runtime.state import State, StateError, capture
+from cannery.runtime.state import State, capture
 from cannery.runtime.state_install import install
 
 _PAGE: Final = struct.Struct("<IQ16s")  # device, number, digest
-_IMPOSSIBLE: Final = (StateError, struct.error, *UNPACK_ERRORS, *IMPOSSIBLE)
+_IMPOSSIBLE: Final = (struct.error, *UNPACK_ERRORS, *IMPOSSIBLE)
 
 
 class KeyframeError(Exception):

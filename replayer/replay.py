@@ -42,6 +42,7 @@ from cannery.runtime import invoke
 from cannery.runtime.api import MODEL
 from cannery.runtime.machine import Machine, Wait
 from cannery.runtime.settings import Settings
+from cannery.runtime.state import StateError
 from cannery.runtime.version import VERSION
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ __all__ = ["ENDS", "IMPOSSIBLE", "Incomplete", "Replay", "ReplayError", "Stop"]
 
 IMPOSSIBLE: Final = (
     *(TypeError, ValueError, AttributeError, LookupError, ArithmeticError, MemoryError),
-    *(AssertionError, RuntimeError, BufferError, StopIteration),
+    *(AssertionError, RuntimeError, BufferError, StopIteration, StateError),
 )
 """What the machine raises for values of the right form that no program can pass, as in an altered trace, and in a state
 that no machine can have, as in an altered keyframe."""

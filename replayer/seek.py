@@ -77,6 +77,9 @@ def reach(
     try:
         replay.run(trail.until(call))
     except ENDS as error:
+        if found is not None:  # its keyframe may have been altered
+            say(f"{replay.why(error)}, from a keyframe; replaying from the beginning")
+            return reach(bundle, stream, call, say, keyframes=False)
         raise ReplayError(f"process {stream.ordinal}: {replay.why(error)}") from None
     except OSError as error:
         raise ReplayError(f"process {stream.ordinal}: {NO_MEMORY} ({error.strerror})") from None

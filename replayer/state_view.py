@@ -89,7 +89,8 @@ def view(replay: Replay) -> View:
     try:
         return _View(replay).sections()
     except IMPOSSIBLE as error:
-        raise ReplayError(f"the state at call #{replay.calls} cannot be shown ({error})") from None
+        why = str(error) or type(error).__name__
+        raise ReplayError(f"the state at call #{replay.calls} cannot be shown ({why})") from None
 
 
 class _View:

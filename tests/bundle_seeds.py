@@ -26,7 +26,7 @@ from tests.test_replay_together import Pair
 
 STATES = (
     *("objects", "memory", "waits", "events", "told", "host_threads", "notifies", "captures", "flow", "virtual_memory"),
-    *("overflow", "queues", "shared_buffers", "kernel_arguments", "random_numbers_and_marks"),
+    *("overflow", "queues", "snapshots", "shared_buffers", "kernel_arguments", "random_numbers_and_marks"),
     *("memory of the second process", "events of the first process", "notifies of the second process"),
 )
 """Scenarios of which there are also a tail, a part and one with keyframes."""

@@ -33,15 +33,14 @@ def part_of(scenario: str, call: int, path: Path) -> Path:
     return part
 
 
-def alter(path: Path, change: Callable[[Content], Content]) -> None:
-    """Alter the first state of a part."""
-    files = load(path)
-    sheet, contents = read_states(files, "p0001/origin")
+def alter(path: Path, change: Callable[[Content], Content], name: str = "p0001/origin") -> None:
+    """Alter the state that a part begins with, or the first keyframe."""
+    sheet, contents = read_states(load(path), name)
     (*position, digest), *others = sheet["frames"]
     content = pack(change(unpack(contents[digest], format.MAX_STATE)))
     digest = xxh3_128_digest(content)
     changed = sheet | {"frames": [(*position, digest), *others]}
-    write(path, write_states("p0001/origin", changed, contents | {digest: content}))
+    write(path, write_states(name, changed, contents | {digest: content}))
 
 
 def attribute(name: str, value: Any, cls: str = "machine.Machine") -> Callable[[Content], Content]:
@@ -144,6 +143,17 @@ def test_a_state_that_cannot_be_shown_is_told(tmp_path: Path) -> None:
     alter(part, attribute("events", 5))
     for text in said(part, ("show", "--at", "25")):
         assert "the state at call #25 cannot be shown" in text
+
+
+def test_an_altered_keyframe_on_which_the_machine_fails_is_not_used(tmp_path: Path) -> None:
+    trace = str(scenarios.ALL["events"]().save(tmp_path / "a.cann"))
+    commands = ["index", trace, "--every", "25"], ["show", trace, "--at", "30"]
+    assert [CliRunner().invoke(main, command).exit_code for command in commands] == [0, 0]
+    before = CliRunner().invoke(main, commands[1])
+    alter(Path(trace), attribute("threads", 5), "p0001/keyframes")
+    after = CliRunner().invoke(main, commands[1], catch_exceptions=False)
+    assert (after.exit_code, after.stdout) == (0, before.stdout)
+    assert "replaying from the beginning" in after.stderr
 
 
 def test_a_stream_without_a_record_has_a_state(tmp_path: Path) -> None:
