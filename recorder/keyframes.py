@@ -57,13 +57,13 @@ class Keyframes:
         try:
             frames = [_frame(*entry) for entry in sheet["frames"]]
             tool, blobs, apart = sheet["tool"], sheet["blobs"], sheet.get("apart")
-            pack = _pack_name(name, apart)
-            whole = end == len(data) and isinstance(tool, str) and len(blobs) % _ENTRY.size == 0
+            whole = end == len(data) and isinstance(tool, str) and (apart is None or apart.__class__ is int)
+            whole = whole and isinstance(blobs, bytes) and len(blobs) % _ENTRY.size == 0
         except (KeyError, TypeError, ValueError):
             whole = False
         if not whole:
             raise DamagedTrace(path, 0, "the sheet is not that of keyframes")
-        return cls(folder, pack, tool, frames, blobs, apart)
+        return cls(folder, _pack_name(name, apart), tool, frames, blobs, apart)
 
     def before(self, call: int) -> list[Keyframe]:
         """Those from which that call can be reached, the nearest first."""

@@ -297,8 +297,8 @@ class ProcessStream:
     def beginning(self) -> Position:
         """Where the first record stands. Raises DamagedTrace."""
         head = self.first_head
-        content, _ = self._load(head.window)
-        return Position(head.window, head_size(content), head.call, head.time)
+        place = self.place_of(head.window)
+        return Position(head.window, 0 if place is None else place.offset, head.call, head.time)
 
     def place_of(self, number: int) -> Position | None:
         """Where the first record of a window stands; None where nothing was written yet. Raises DamagedTrace."""

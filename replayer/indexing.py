@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from cannery.recorder.bundle import Bundle
-from cannery.recorder.codec import WireError
 from cannery.recorder.format import TraceError
 from cannery.recorder.keyframes import KeyframeWriter
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Record
 from cannery.replayer.keyframe import is_possible, save
 from cannery.replayer.process import new_replay
-from cannery.replayer.replay import Replay, ReplayError, Stop
+from cannery.replayer.replay import ENDS, Replay, ReplayError, Stop
 from cannery.replayer.seek import Trail, is_step
 from cannery.runtime.version import VERSION
 
@@ -52,7 +51,9 @@ def index_process(
         except Stop:
             first = replay.compared.differences[0]
             problem = f"the replay differs from the trace at call #{first.number}"
-        except (WireError, TraceError, ReplayError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except ENDS as error:
+            problem = f"the trace cannot be replayed further: {replay.why(error)}"
+        except (TraceError, ReplayError) as error:
             problem = f"the trace cannot be replayed beyond call #{replay.calls} ({error})"
         writer.finish()
     finally:

@@ -15,16 +15,17 @@ from cannery.recorder.records import Effect, Enter, Payload
 from cannery.recorder.records import Invoke as InvokeRecord
 from cannery.recorder.stream import Position
 from cannery.replayer.opened import OpenCall
-from cannery.replayer.replay import Replay
-from cannery.runtime.invoke import SHOWN, Invoke
+from cannery.replayer.replay import IMPOSSIBLE, Replay, ReplayError
+from cannery.replayer.stores import OutOfMemory
+from cannery.runtime.invoke import SHOWN, SIGNATURES, Invoke
 from cannery.runtime.machine import Wait
 from cannery.runtime.pages import PAGE, imported_pages, install_imported, install_pages, pages
 from cannery.runtime.places import Imported
-from cannery.runtime.state import State, StateError, capture
+from cannery.runtime.state import State, capture
 from cannery.runtime.state_install import install
 
 _PAGE: Final = struct.Struct("<IQ16s")  # device, number, digest
-_DAMAGE: Final = (StateError, *UNPACK_ERRORS, AttributeError, OverflowError)
+_IMPOSSIBLE: Final = (struct.error, *UNPACK_ERRORS, *IMPOSSIBLE)
 
 
 class KeyframeError(Exception):
@@ -38,7 +39,21 @@ def is_possible(replay: Replay) -> bool:
 
 
 def save(replay: Replay, writer: KeyframeWriter, position: Position) -> None:
-    """Take a keyframe, where one is possible. Raises OSError."""
+    """Take a keyframe, where one is possible.
+
+    Raises:
+        ReplayError: the machine is in no state that can be kept, as after one that somebody altered.
+        OSError: it cannot be written.
+    """
+    try:
+        content = _content(replay, writer, position)
+    except _IMPOSSIBLE as error:
+        reason = f"the state before call #{position.call} cannot be kept ({str(error) or type(error).__name__})"
+        raise ReplayError(reason) from None
+    writer.add(position, content)
+
+
+def _content(replay: Replay, writer: KeyframeWriter, position: Position) -> bytes:
     places, invented = replay.book.placed()
     listed = pages(replay.machine, writer.keep)
     waits = replay.machine.waits
@@ -57,7 +72,7 @@ def save(replay: Replay, writer: KeyframeWriter, position: Position) -> None:
         "bytes": (replay.port.unknown_bytes, replay.port.unverified),
         "held": [(*budget, amount) for budget, amount in replay.port.exchange.held.items()],
     }
-    writer.add(position, packer()(content))
+    return packer()(content)
 
 
 def without_content(
@@ -109,16 +124,30 @@ def restore(replay: Replay, frames: Keyframes, frame: Keyframe) -> None:
         install_imported(imports, [*_PAGE.iter_unpack(found.get("imported", b""))], frames.content)
         for call in found["calls"]:
             _reopen(replay, *call)
-        replay.errands.update(found["errands"])
+        replay.errands.update((_whole(worker), _signature(signature)) for worker, signature in found["errands"])
         for record in found["running"]:
-            replay.unfinished.note(_running(*record))
-        replay.book.recall(dict(found["regions"]), found["invented"])
-        replay.supported_now.update(found["supported"])
-        replay.port.unknown_bytes, replay.port.unverified = found["bytes"]
-        replay.port.exchange.held.update({(device, budget): amount for device, budget, amount in found["held"]})
+            replay.unfinished.note(_running(replay, *record))
+        regions = {_whole(region): _whole(address) for region, address in found["regions"]}
+        replay.book.recall(regions, _whole(found["invented"]))
+        replay.supported_now.update((str(name), _whole(times)) for name, times in found["supported"])
+        replay.port.unknown_bytes, replay.port.unverified = map(_whole, found["bytes"])
+        held = {(_whole(device), _whole(budget)): _whole(amount) for device, budget, amount in found["held"]}
+        replay.port.exchange.held.update(held)
         replay.calls = frame.position.call
-    except _DAMAGE as error:
+    except (OutOfMemory, OSError, *_IMPOSSIBLE) as error:
         raise KeyframeError(str(error) or type(error).__name__) from None
+
+
+def _whole(value: Any) -> int:
+    if value.__class__ is not int:
+        raise KeyframeError(f"it has {value!r:.40} where a number belongs")
+    return int(value)
+
+
+def _signature(value: Any) -> str:
+    if value not in SIGNATURES:
+        raise KeyframeError(f"it has {value!r:.40} where a signature belongs")
+    return str(value)
 
 
 def _imports(state: State) -> list[Imported]:
@@ -134,20 +163,31 @@ def _call(call: OpenCall, waits: list[Wait]) -> tuple[Any, ...]:
 
 
 def _reopen(replay: Replay, enter: Any, place: Any, signatures: Any) -> None:
-    call = OpenCall(_enter(*enter))
-    call.pending = SHOWN if place is None else replay.machine.waits[place]
-    call.signatures = [*signatures]
+    call = OpenCall(_enter(replay, *enter))
+    call.pending = SHOWN if place is None else replay.machine.waits[_whole(place)]
+    if place is not None and not isinstance(call.pending, Wait):
+        raise KeyframeError("a call waits for nothing")
+    call.signatures = [*map(_signature, signatures)]
     replay.open_calls.add(call)
 
 
-def _enter(number: Any, thread: Any, time: Any, function: Any, ins: Any, effects: Any) -> Enter:
-    return Enter(number, thread, time, function, tuple(ins), tuple(_effect(*effect) for effect in effects))
+def _enter(replay: Replay, number: Any, thread: Any, time: Any, function: Any, ins: Any, effects: Any) -> Enter:
+    name = replay.schema[function].name  # KeyError: there is none
+    made = tuple(_effect(*effect) for effect in effects)
+    return Enter(_whole(number), _whole(thread), _whole(time), name, tuple(ins), made)
 
 
 def _effect(kind: Any, ok: Any, payload: Any, *others: Any) -> Effect:
     return Effect(kind, ok, None if payload is None else Payload(*payload), *others)
 
 
-def _running(*record: Any) -> Enter | InvokeRecord:
+def _running(replay: Replay, *record: Any) -> Enter | InvokeRecord:
     """The record of a call that has not ended, or of a function that has not returned."""
-    return _enter(*record) if isinstance(record[3], str) else InvokeRecord(*record)
+    if isinstance(record[3], str):
+        return _enter(replay, *record)
+    number, thread, worker, function, signature, args = record
+    if number is not None:
+        number, thread = _whole(number), _whole(thread)
+    elif thread is not None:
+        raise KeyframeError("a worker is no thread")
+    return InvokeRecord(number, thread, _whole(worker), _whole(function), _signature(signature), tuple(args))

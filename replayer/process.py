@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
-from cannery.recorder.codec import WireError
 from cannery.recorder.format import DamagedTrace, TraceError
 from cannery.recorder.policy import parse_policy
 from cannery.recorder.process import ProcessStream
@@ -14,16 +13,16 @@ from cannery.recorder.selection import parse_selection
 from cannery.recorder.tail import Keep
 from cannery.replayer.handovers import HandOvers
 from cannery.replayer.keyframe import KeyframeError, restore
-from cannery.replayer.replay import IMPOSSIBLE, Incomplete, Replay, ReplayError, Stop
+from cannery.replayer.replay import ENDS, Replay, ReplayError, Stop
 from cannery.replayer.report import Result, explain
-from cannery.replayer.stores import Budget, OutOfMemory
+from cannery.replayer.stores import Budget
 from cannery.runtime.settings import SettingError, Settings
 from cannery.runtime.version import VERSION
 
 if TYPE_CHECKING:
     from cannery.runtime.models.load import Models
 
-_NO_MEMORY: Final = "no memory for the simulated devices"
+NO_MEMORY: Final = "no memory for the simulated devices"
 _TOLD: Final = 8192  # records between two reports of progress
 
 
@@ -57,20 +56,12 @@ def replay_process(
         replay.finish(finished=not in_flight)
     except Stop:
         complete = False
-    except WireError as error:
-        damage = f"call #{replay.calls}: {error}"
-    except Incomplete as error:
-        damage = str(error)
-    except OutOfMemory as error:
-        damage = f"call #{replay.calls}: {error}"
-    except IMPOSSIBLE as error:
-        damage = f"call #{replay.calls}: the machine cannot execute it ({error or 'it needs too much memory'})"
-        if replay.port.unknown_bytes:
-            damage += "; it may follow from bytes that the trace does not have"
+    except ENDS as error:
+        damage = replay.why(error)
     except TraceError as error:
         damage = str(error)
     except OSError as error:
-        raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
+        raise ReplayError(f"process {stream.ordinal}: {NO_MEMORY} ({error.strerror})") from None
     lines = replay.unfinished.lines(replay.compared.printer, in_flight)
     return _result(bundle, stream, replay, tuple(lines), complete, damage)
 
@@ -113,7 +104,7 @@ def new_replay(
     except (SettingError, ValueError, TypeError, AttributeError) as error:
         raise ReplayError(f"process {stream.ordinal}: {error}") from None
     except OSError as error:
-        raise ReplayError(f"process {stream.ordinal}: {_NO_MEMORY} ({error.strerror})") from None
+        raise ReplayError(f"process {stream.ordinal}: {NO_MEMORY} ({error.strerror})") from None
     if stream.begins_with_a_state:
         if changes:
             raise ReplayError(

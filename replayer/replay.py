@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from cannery.recorder.addresses import AddressBook
-from cannery.recorder.codec import TokensAgain, Wire
+from cannery.recorder.codec import TokensAgain, Wire, WireError
 from cannery.recorder.forms import function_form
 from cannery.recorder.records import (
     Call,
@@ -36,21 +36,28 @@ from cannery.replayer.identity import IdentityWire
 from cannery.replayer.opened import OpenCall, OpenCalls, Outcome
 from cannery.replayer.port import ReplayPort
 from cannery.replayer.report import RETURNS
-from cannery.replayer.stores import Budget
+from cannery.replayer.stores import Budget, OutOfMemory
 from cannery.replayer.unfinished import Unfinished
 from cannery.runtime import invoke
 from cannery.runtime.api import MODEL
 from cannery.runtime.machine import Machine, Wait
 from cannery.runtime.settings import Settings
+from cannery.runtime.state import StateError
 from cannery.runtime.version import VERSION
 
 if TYPE_CHECKING:
     from cannery.runtime.models.load import Models
 
-__all__ = ["IMPOSSIBLE", "Incomplete", "Replay", "ReplayError", "Stop"]
+__all__ = ["ENDS", "IMPOSSIBLE", "Incomplete", "Replay", "ReplayError", "Stop"]
 
-IMPOSSIBLE: Final = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, MemoryError)
-"""What the machine raises for values of the right form that no program can pass, as in an altered trace."""
+IMPOSSIBLE: Final = (
+    *(TypeError, ValueError, AttributeError, LookupError, ArithmeticError, MemoryError),
+    *(AssertionError, RuntimeError, BufferError, StopIteration, StateError),
+)
+"""What the machine raises for values of the right form that no program can pass, as in an altered trace, and in a state
+that no machine can have, as in an altered keyframe."""
+ENDS: Final = (WireError, Incomplete, OutOfMemory, *IMPOSSIBLE)
+"""What ends a replay before the trace does, besides damage; :meth:`Replay.why` says it in words."""
 _REMEMBERED: Final = 4096  # decoded argument lists per function
 _OTHER_VERSION: Final = "; replay with the version that recorded"
 _END: Final = "end of the wait"
@@ -114,9 +121,10 @@ class Replay:
 
         Raises:
             Stop: at the first difference, unless told to go on.
-        Incomplete: what follows depends on calls or bytes that the trace does not have.
             ReplayError: a record that this version cannot execute.
             WireError: a record whose values do not have their forms.
+            Incomplete: what follows depends on calls or bytes that the trace does not have.
+            OutOfMemory, or one of IMPOSSIBLE: the machine cannot execute it.
         """
         steps = self._steps
         outcomes = self.open_calls.outcomes
@@ -153,6 +161,16 @@ class Replay:
             for _ in values:
                 self.compared.differ(None, FUNCTION, f"worker {worker} runs one", "it runs none")
         self.in_flight = [*self.unfinished.records()]
+
+    def why(self, error: BaseException) -> str:
+        """Why the replay cannot go on, after one of :data:`ENDS`."""
+        if isinstance(error, Incomplete):
+            return str(error)
+        if isinstance(error, WireError | OutOfMemory):
+            return f"call #{self.calls}: {error}"
+        text = str(error) or ("it needs too much memory" if isinstance(error, MemoryError) else type(error).__name__)
+        text = f"call #{self.calls}: the machine cannot execute it ({text})"
+        return text + ("; it may follow from bytes that the trace does not have" if self.port.unknown_bytes else "")
 
     @property
     def exact(self) -> bool:

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from cannery.recorder.bundle import Bundle
-from cannery.recorder.codec import WireError
 from cannery.recorder.format import DamagedTrace
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Call, Enter, Exit, Invoke, Note, Record
 from cannery.recorder.stream import Cursor, Position
 from cannery.replayer.keyframe import KeyframeError, restore
-from cannery.replayer.process import new_replay
-from cannery.replayer.replay import Replay, ReplayError
+from cannery.replayer.process import NO_MEMORY, new_replay
+from cannery.replayer.replay import ENDS, Replay, ReplayError
 from cannery.runtime.version import VERSION
 
 
@@ -77,8 +76,13 @@ def reach(
     trail = Trail(stream, position)
     try:
         replay.run(trail.until(call))
-    except (WireError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ReplayError(f"process {stream.ordinal}: call #{replay.calls} cannot be executed ({error})") from None
+    except ENDS as error:
+        if found is not None:  # its keyframe may have been altered
+            say(f"{replay.why(error)}, from a keyframe; replaying from the beginning")
+            return reach(bundle, stream, call, say, keyframes=False)
+        raise ReplayError(f"process {stream.ordinal}: {replay.why(error)}") from None
+    except OSError as error:
+        raise ReplayError(f"process {stream.ordinal}: {NO_MEMORY} ({error.strerror})") from None
     if trail.call < call:
         raise ReplayError(f"process {stream.ordinal}: there is no call #{call}; the trace has {trail.call}")
     return Reached(replay, trail.position)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from cannery.recorder.codec import token_of
 from cannery.recorder.format import PAGE
 from cannery.replayer.opened import OpenCall
-from cannery.replayer.replay import Replay
+from cannery.replayer.replay import IMPOSSIBLE, Replay, ReplayError
 from cannery.runtime.binaries import Binary, Kernel
 from cannery.runtime.counting import CountingNotify
 from cannery.runtime.errors import Message, Refused
@@ -80,9 +80,17 @@ _DEEP: Final = 6
 
 
 def view(replay: Replay) -> View:
-    """The objects, by sort. An object has its name under ``name``."""
+    """The objects, by sort. An object has its name under ``name``.
+
+    Raises:
+        ReplayError: the state is that of no machine, as one that somebody altered.
+    """
     known_classes(Machine)
-    return _View(replay).sections()
+    try:
+        return _View(replay).sections()
+    except IMPOSSIBLE as error:
+        why = str(error) or type(error).__name__
+        raise ReplayError(f"the state at call #{replay.calls} cannot be shown ({why})") from None
 
 
 class _View:

@@ -13,6 +13,7 @@ from cannery.recorder.window import check_file_size
 _MAP_NORESERVE: Final = 0x4000
 _PAGE: Final = 4096
 _BLOCK: Final = 2 << 20  # unit in which use of device memory is counted
+_MEMINFO = "/proc/meminfo"  # where the system says how much memory it has
 
 
 class OutOfMemory(Exception):  # noqa: N818 - a bound, not a defect
@@ -42,7 +43,7 @@ class Budget:
 def available() -> int:
     """Bytes of memory that the system can give away; a great many where it does not say."""
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
+        for line in Path(_MEMINFO).read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) << 10
     except (OSError, ValueError, IndexError):

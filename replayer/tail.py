@@ -11,7 +11,6 @@ from typing import Final
 
 from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
-from cannery.recorder.codec import WireError
 from cannery.recorder.files import Folder
 from cannery.recorder.format import TraceError
 from cannery.recorder.keyframes import KeyframeWriter
@@ -22,12 +21,10 @@ from cannery.recorder.tail import Keep
 from cannery.recorder.tail_files import NUMBERED, drop_before
 from cannery.replayer.keyframe import is_possible, save
 from cannery.replayer.process import new_replay
-from cannery.replayer.replay import IMPOSSIBLE, Incomplete, ReplayError, Stop
+from cannery.replayer.replay import ENDS, ReplayError, Stop
 from cannery.replayer.seek import Trail, is_step
-from cannery.replayer.stores import OutOfMemory
 from cannery.runtime.version import VERSION
 
-_IMPOSSIBLE: Final = (ReplayError, TraceError, WireError, Incomplete, OutOfMemory, *IMPOSSIBLE)
 _REST: Final = 4  # times as long as a state took to keep, no other is taken: devices may have a lot of memory
 
 
@@ -133,8 +130,10 @@ class TailKeeper:
         except Stop:
             where = self._replay.compared.differences[0].where()
             self.problem = f"the replay differs from the trace at {where}"
-        except _IMPOSSIBLE as error:
-            self.problem = f"call #{self._replay.calls} cannot be replayed ({error or 'it needs too much memory'})"
+        except ENDS as error:
+            self.problem = self._replay.why(error)
+        except (ReplayError, TraceError) as error:
+            self.problem = f"call #{self._replay.calls}: {error}"
         if self.problem is not None:
             self.problem += f"; everything is kept from call #{self.first_call} on"
         return self.problem is None
@@ -147,6 +146,9 @@ class TailKeeper:
             try:
                 save(self._replay, writer, place)
                 writer.finish()
+            except ReplayError as error:
+                self.problem = str(error)
+                return
             finally:
                 writer.abandon()
             drop_before(folder)

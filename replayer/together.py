@@ -17,6 +17,7 @@ from cannery.recorder.bundle import Bundle
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.records import Call, Enter, Record
 from cannery.replayer.process import new_replay
+from cannery.replayer.replay import ENDS, ReplayError
 from cannery.replayer.seek import is_step
 from cannery.replayer.stores import Budget, ReplayStore, available
 
@@ -143,16 +144,22 @@ class Room:
         self._doubts: list[_Doubt] = []
 
     def run(self) -> None:
-        """Replay all of them to their ends, or up to the first problem. Raises OutOfMemory."""
+        """Replay all of them to their ends, or up to the first problem. Raises ReplayError."""
         for process in self._processes:
-            process.replay.run(self._turn(process, -1, False))
+            self._run(process, -1)
         while (live := [each for each in self._processes if not each.over]) and self.problem is None:
             able = [each for each in live if not self._waits(each)]
             process = min(able or live, key=lambda each: each.due)
             until = min((each.due for each in live if each is not process), default=_NEVER)
             # while somebody waits, one step: it may be the one. Where all do, what is waited for is in no stream
             until = process.due if len(able) < len(live) else max(until, process.due)
-            process.replay.run(self._turn(process, until, not able))
+            self._run(process, until, not able)
+
+    def _run(self, process: _Process, until: int, forced: bool = False) -> None:
+        try:
+            process.replay.run(self._turn(process, until, forced))
+        except ENDS as error:
+            raise ReplayError(f"process {process.ordinal}: {process.replay.why(error)}") from None
 
     def _turn(self, process: _Process, until: int, forced: bool) -> Iterator[Record]:
         """The records of a process up to the first step that began later, or that waits for another process; the first
@@ -299,7 +306,7 @@ def replay_together(bundle: Bundle) -> Together | None:
     is not known, since they had clocks of their own (``--clock virtual``).
 
     Raises:
-        OutOfMemory: they use more device memory together than the machine has.
+        ReplayError: they cannot be, as where they use more device memory together than the machine has.
     """
     if any(stream.settings.get("clock") == "virtual" for stream in bundle.processes):
         return None

@@ -20,7 +20,7 @@ from cannery.recorder.sheet import pack_sheet
 from cannery.recorder.stream import Position, layouts_of
 from cannery.replayer.keyframe import is_possible, save
 from cannery.replayer.process import replay_process
-from cannery.replayer.replay import Replay, ReplayError
+from cannery.replayer.replay import ENDS, Replay, ReplayError
 from cannery.replayer.seek import Trail, is_step, reach
 from cannery.runtime.version import VERSION
 
@@ -119,6 +119,8 @@ def _write_payloads(
 
     try:
         replay.run(kept())
+    except ENDS as error:
+        raise ReplayError(f"process {stream.ordinal}: {replay.why(error)}") from None
     finally:
         store.close()
     if stops:

@@ -109,13 +109,12 @@ def _print_together(together: "HandOvers", trace: str) -> None:
 def _side_by_side(bundle: "Bundle", trace: str) -> "Together | None":
     """Replay the processes together, each of which replays alone; None, after a line of why, where that cannot be."""
     from cannery.replayer.replay import ReplayError
-    from cannery.replayer.stores import OutOfMemory
     from cannery.replayer.together import replay_together
 
     try:
         found = replay_together(bundle)
         reason = "the processes had clocks of their own (--clock virtual)"
-    except (OutOfMemory, ReplayError) as error:
+    except ReplayError as error:
         found, reason = None, str(error)
     if found is None:
         click.echo(f"{trace}: not compared: what one process wrote with what another read; {reason}", err=True)

@@ -152,7 +152,7 @@ def _lines(found: dict[str, Any], several: bool) -> Iterator[str]:
     from cannery.replayer.printer import error_names
 
     paint = terminal.painter()
-    names = error_names()
+    names = {str(number): name for number, name in error_names().items()}
     seconds = found["nanoseconds"] / 1e9
     head = f"process {found['process']}: " if several else ""
     yield paint(
@@ -163,7 +163,7 @@ def _lines(found: dict[str, Any], several: bool) -> Iterator[str]:
     yield ""
     yield from _table([*_function_rows(found["functions"])], paint)
     failures = [
-        (f"{times:,}", f"{number} {names.get(int(number), '')}".rstrip(), function["function"])
+        (f"{times:,}", f"{number} {names.get(number, '')}".rstrip(), function["function"])
         for function in found["functions"]
         for number, times in function["failures"].items()
     ]
