@@ -13,6 +13,7 @@ from cannery.recorder.keyframes import Keyframe, Keyframes, KeyframeWriter
 from cannery.recorder.packing import UNPACK_ERRORS, packer, unpack
 from cannery.recorder.records import Effect, Enter, Payload
 from cannery.recorder.records import Invoke as InvokeRecord
+from cannery.recorder.schema import Schema
 from cannery.recorder.stream import Position
 from cannery.replayer.opened import OpenCall
 from cannery.replayer.replay import IMPOSSIBLE, Replay, ReplayError
@@ -76,7 +77,7 @@ def _content(replay: Replay, writer: KeyframeWriter, position: Position) -> byte
 
 
 def without_content(
-    content: bytes, position: Position, record: Callable[[Any], Any], machine: Callable[[Any], Any]
+    content: bytes, schema: Schema, position: Position, record: Callable[[Any], Any], machine: Callable[[Any], Any]
 ) -> bytes:
     """The content of a keyframe, for a copy of the stream in which it is at ``position``, without the bytes of memory.
     ``record`` and ``machine`` redact a record, and the state of a machine on the wire.
@@ -93,12 +94,12 @@ def without_content(
             "machine": machine(found["machine"]),
             "pages": b"",
             "imported": b"",
-            "calls": [(record(_enter(*enter)), place, signatures) for enter, place, signatures in found["calls"]],
-            "running": [record(_running(*each)) for each in found["running"]],
+            "calls": [(record(_enter(schema, *enter)), *others) for enter, *others in found["calls"]],
+            "running": [record(_running(schema, *each)) for each in found["running"]],
             "bytes": (unknown + max(count * PAGE, 1), unverified),
         }
         return packer()({**found, **changed})
-    except _DAMAGE as error:
+    except _IMPOSSIBLE as error:
         raise KeyframeError(str(error) or type(error).__name__) from None
 
 
@@ -126,7 +127,7 @@ def restore(replay: Replay, frames: Keyframes, frame: Keyframe) -> None:
             _reopen(replay, *call)
         replay.errands.update((_whole(worker), _signature(signature)) for worker, signature in found["errands"])
         for record in found["running"]:
-            replay.unfinished.note(_running(replay, *record))
+            replay.unfinished.note(_running(replay.schema, *record))
         regions = {_whole(region): _whole(address) for region, address in found["regions"]}
         replay.book.recall(regions, _whole(found["invented"]))
         replay.supported_now.update((str(name), _whole(times)) for name, times in found["supported"])
@@ -163,7 +164,7 @@ def _call(call: OpenCall, waits: list[Wait]) -> tuple[Any, ...]:
 
 
 def _reopen(replay: Replay, enter: Any, place: Any, signatures: Any) -> None:
-    call = OpenCall(_enter(replay, *enter))
+    call = OpenCall(_enter(replay.schema, *enter))
     call.pending = SHOWN if place is None else replay.machine.waits[_whole(place)]
     if place is not None and not isinstance(call.pending, Wait):
         raise KeyframeError("a call waits for nothing")
@@ -171,8 +172,8 @@ def _reopen(replay: Replay, enter: Any, place: Any, signatures: Any) -> None:
     replay.open_calls.add(call)
 
 
-def _enter(replay: Replay, number: Any, thread: Any, time: Any, function: Any, ins: Any, effects: Any) -> Enter:
-    name = replay.schema[function].name  # KeyError: there is none
+def _enter(schema: Schema, number: Any, thread: Any, time: Any, function: Any, ins: Any, effects: Any) -> Enter:
+    name = schema[function].name  # KeyError: there is none
     made = tuple(_effect(*effect) for effect in effects)
     return Enter(_whole(number), _whole(thread), _whole(time), name, tuple(ins), made)
 
@@ -181,10 +182,10 @@ def _effect(kind: Any, ok: Any, payload: Any, *others: Any) -> Effect:
     return Effect(kind, ok, None if payload is None else Payload(*payload), *others)
 
 
-def _running(replay: Replay, *record: Any) -> Enter | InvokeRecord:
+def _running(schema: Schema, *record: Any) -> Enter | InvokeRecord:
     """The record of a call that has not ended, or of a function that has not returned."""
     if isinstance(record[3], str):
-        return _enter(replay, *record)
+        return _enter(schema, *record)
     number, thread, worker, function, signature, args = record
     if number is not None:
         number, thread = _whole(number), _whole(thread)

@@ -126,7 +126,8 @@ def _redact_origin(stream: ProcessStream, folder: Folder, redactor: Redactor) ->
     content = origin.content(frame.digest)
     writer = KeyframeWriter(folder, format.ORIGIN, origin.tool)
     try:
-        writer.add(position, without_content(content, position, redactor.record, StateRedactor(redactor).machine))
+        machine = StateRedactor(redactor).machine
+        writer.add(position, without_content(content, stream.schema, position, redactor.record, machine))
         writer.finish()
     except KeyframeError as error:
         raise DamagedTrace(path, 0, f"is no state ({error})") from None

@@ -52,7 +52,7 @@ __all__ = ["ENDS", "IMPOSSIBLE", "Incomplete", "Replay", "ReplayError", "Stop"]
 
 IMPOSSIBLE: Final = (
     *(TypeError, ValueError, AttributeError, LookupError, ArithmeticError, MemoryError),
-    *(AssertionError, RuntimeError, BufferError, StopIteration, StateError),
+    *(AssertionError, RuntimeError, BufferError, StopIteration, StateError, SystemError),
 )
 """What the machine raises for values of the right form that no program can pass, as in an altered trace, and in a state
 that no machine can have, as in an altered keyframe."""

@@ -14,6 +14,7 @@ from cannery.recorder.rows import RowMaker
 from cannery.recorder.schema import Schema, schema_digest
 from cannery.recorder.seal import finish
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
+from cannery.recorder.stream import Head
 from cannery.recorder.tail import Keep
 from cannery.replayer.indexing import index_process
 from cannery.replayer.seek import Trail
@@ -110,7 +111,7 @@ def tail(name: str, path: Path) -> Files:
         records: list[Record] = [*stream.records()]
         (inner / "000001.journal").unlink()
         with patch.object(rewrite, "_FULL", 300):
-            writer = ChunkWriter(folder, bundle.schema)
+            writer = ChunkWriter(folder, bundle.schema, Head(1, 0, 0))
             for record in records:
                 writer.add(record)
             writer.close()
