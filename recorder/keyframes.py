@@ -95,6 +95,13 @@ class Keyframes:
             raise DamagedTrace(path, offset, f"the content is not that of its digest {digest.hex()}")
         return content
 
+    def check(self) -> None:
+        """Read all content. Raises DamagedTrace: some of it is not there, or was altered."""
+        for frame in self.frames:
+            self.place(frame.digest)
+        for digest in self._places:
+            self.content(digest)
+
 
 def _frame(window: Any, offset: Any, call: Any, time: Any, digest: Any) -> Keyframe:
     numbers = window, offset, call, time

@@ -7,9 +7,9 @@ from cannery.recorder.chunk import MAX_CHUNK, Summary, failing_functions, pack_c
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace
 from cannery.recorder.index import read_index
+from cannery.recorder.lacking import told
 from cannery.recorder.pack import pack_names
 from cannery.recorder.packing import pack
-from cannery.recorder.policy import GIVEN_KINDS, PolicyError, parse_policy
 from cannery.recorder.positions import tail_of
 from cannery.recorder.process import ProcessStream
 from cannery.recorder.schema import Schema
@@ -214,10 +214,9 @@ class StreamRepair:
             if found is not None:
                 self._mend_pack(name, found, done, lost)
                 stored.update(digest for digest, _ in found.frames)
-        missing = self._missing(stored)
-        if missing:
-            call = f"call #{missing[0]} is the first that has one" if missing[0] is not None else "none by a call"
-            lost.append(f"{self._name}: payloads of {len(missing)} records are lost; {call}")
+        lacking = self._stream.lacking(stored)
+        if lacking:
+            lost.append(f"{self._name}: {told(lacking)}")
 
     def _mend_pack(self, name: str, found: salvage.Salvage, done: list[str], lost: list[str]) -> None:
         path = self._folder.label + name
@@ -231,26 +230,6 @@ class StreamRepair:
         elif found.torn:
             salvage.cut(self._folder, found, name)
             done.append(f"{path}: {found.torn} bytes of a payload that was being written removed")
-
-    def _missing(self, stored: set[bytes]) -> list[int | None]:
-        """The numbers of the calls with a payload that the policy kept and the pack does not have."""
-        header = self._stream.header
-        limit = header.get("payload_limit")
-        try:
-            policy = parse_policy(header["payload"])
-        except PolicyError:
-            return []
-        found: list[int | None] = []
-        for record in self._stream.records(tolerant=True):
-            for effect in getattr(record, "effects", ()):
-                payload = effect.payload
-                if payload is None or payload.digest is None or effect.kind == "model" or payload.digest in stored:
-                    continue
-                kept = policy.stores(payload.size, effect.kind in GIVEN_KINDS)
-                if kept and not policy.names_functions and (limit is None or payload.size <= limit):
-                    found.append(getattr(record, "number", None))
-                    break
-        return found
 
 
 def _is_cut(summary: Summary) -> bool:

@@ -16,8 +16,8 @@ HASHED: Final = 1
 SIZE_ONLY: Final = 2
 GIVEN: Final = {"input": STORED, "full": STORED, "hash": HASHED, "none": SIZE_ONLY}
 """By word: what is done with bytes that the program gives, or that a file has."""
-GIVEN_KINDS: Final = ("read", "file", "wrote", "saw")
-"""Effects whose bytes are given: by the program, a file, or a kernel model."""
+GIVEN_KINDS: Final = ("read", "file", "wrote", "saw", "shared")
+"""Effects whose bytes are given: by the program, a file, a kernel model, or another process."""
 RESULT: Final = {"input": HASHED, "full": STORED, "hash": HASHED, "none": SIZE_ONLY}
 """By word: what is done with bytes that reach the host."""
 _EXAMPLE: Final = "full,aclrtMemcpyAsync=hash,>1M=none"
@@ -60,9 +60,20 @@ class PayloadPolicy(NamedTuple):
                 found = rule.word
         return found
 
-    def stores(self, size: int, given: bool, function: str | None = None) -> bool:
-        """Whether such content is in the pack, or in the record if it is short."""
-        return (GIVEN if given else RESULT)[self.word_for(size, function)] == STORED
+    def must_store(self, size: int, given: bool) -> bool:
+        """Whether content of that size, which has a digest in its record, was stored whichever function it belongs to:
+        that is not written down. (Without a digest, a word that keeps the size alone held.)"""
+        words = {self.word}
+        for rule in self.rules:
+            if size > rule.above:
+                words = {rule.word} if rule.pattern is None else words | {rule.word}
+        treatments = {(GIVEN if given else RESULT)[word] for word in words}
+        return STORED in treatments and HASHED not in treatments
+
+    @property
+    def stores_any(self) -> bool:
+        """Whether any content at all is stored."""
+        return STORED in (GIVEN[word] for word in (self.word, *(rule.word for rule in self.rules)))
 
     def strangers(self, functions: Iterable[str]) -> list[str]:
         """The patterns that fit none of ``functions``."""

@@ -14,9 +14,10 @@ from cannery.recorder.format import DamagedTrace, MissingFile
 from cannery.recorder.index import Index, read_index
 from cannery.recorder.inflight import InFlight, read_inflight
 from cannery.recorder.keyframes import Keyframes, KeyframeWriter
+from cannery.recorder.lacking import Kept, told
 from cannery.recorder.pack import Pack, pack_names
 from cannery.recorder.positions import begin_at, behead, origin_of, tail_of
-from cannery.recorder.records import Call, Enter, Record
+from cannery.recorder.records import Call, Enter, Payload, Record
 from cannery.recorder.schema import Schema
 from cannery.recorder.sheet import read_optional_sheet
 from cannery.recorder.stream import (
@@ -31,6 +32,7 @@ from cannery.recorder.stream import (
 )
 
 _HEADER_KEYS: Final = {"settings": dict, "payload": str, "tool": str}
+_DIGEST: Final = bytes((0xC4, format.DIGEST))  # what a digest begins with in msgpack
 _HEADER_NUMBERS: Final = ("start", "device_base", "device_span", "first_ordinal")
 
 
@@ -67,6 +69,7 @@ class ProcessStream:
         self.schema = schema
         self.problems: list[DamagedTrace] = []
         self._folder = folder
+        self._kept = Kept(header)
         self._layouts = layouts_of(schema)
         self._failing = failing_functions(schema)
         self._packs: dict[str, Pack] | None = None  # not looked for yet
@@ -247,22 +250,24 @@ class ProcessStream:
             origin = self.keyframes(format.ORIGIN)
             if origin is None or not origin.frames:
                 return DamagedTrace(self._folder.label + format.ORIGIN, 0, "is missing")
-            origin.content(origin.frames[0].digest)
+            origin.check()
         except DamagedTrace as damage:
             return damage
         return None
 
     def verify(self) -> list[DamagedTrace]:
-        """Every damage that checksums show, in windows, payloads and the state at the beginning: reads all of that."""
+        """Every damage that checksums show, in windows, payloads and the state at the beginning, and payloads that are
+        missing: reads all of that."""
         origin = self.origin_damage() if self._lost_origin is None else None  # else damage_beside tells it
         found: list[DamagedTrace] = [] if origin is None else [origin]
+        names_payloads = False
         expected = self.first_head.window
         for number in self._windows():
             if number != expected:
                 found.append(self._missing(expected))
             expected = number + 1
             try:
-                self._load(number)
+                names_payloads = _DIGEST in self._load(number)[0] or names_payloads
             except DamagedTrace as damage:
                 found.append(damage)
         try:
@@ -277,7 +282,15 @@ class ProcessStream:
                     pack.content(digest)
                 except DamagedTrace as damage:
                     found.append(damage)
+        lacking = self.lacking(self.payload_sizes()) if names_payloads else None
+        if lacking:
+            found.append(MissingFile(self._folder.label.rstrip("/"), what=f"is not whole: {told(lacking)}"))
         return found
+
+    def lacking(self, stored: Collection[bytes]) -> list[int | None]:
+        """The numbers of the calls with a payload that was stored once and is not among those that are ``stored``; None
+        for another step. Of what can be read."""
+        return self._kept.lacking(self.records(tolerant=True), stored)
 
     # States
 
@@ -324,6 +337,19 @@ class ProcessStream:
             if content is not None:
                 return content
         return None
+
+    def stored(self, payload: Payload) -> bool:
+        """Whether the bytes of a payload that was given (by the program or another process, a file, a kernel) have to
+        be in a pack, by what was to be kept."""
+        return self._kept.stores(payload, True)
+
+    def lost(self, payload: Payload) -> MissingFile:
+        """What is missing, where the packs have not a payload that is :meth:`stored`."""
+        if self.header.get("tail") is None and self._folder.size(format.PACK) is None:
+            return MissingFile(self._folder.label + format.PACK)
+        digest = "" if payload.digest is None else payload.digest.hex()
+        what = f"has no pack with a payload of {payload.size} bytes, digest {digest}: it is lost"
+        return MissingFile(self._folder.label.rstrip("/"), what=what)
 
     def payload_sizes(self) -> dict[bytes, int]:
         """Digest and size of all that this process stored. Raises DamagedTrace."""

@@ -8,7 +8,7 @@ from cannery.recorder.bundle import Bundle
 from cannery.recorder.format import DamagedTrace, TraceError
 from cannery.recorder.policy import parse_policy
 from cannery.recorder.process import ProcessStream
-from cannery.recorder.records import Record
+from cannery.recorder.records import Payload, Record
 from cannery.recorder.selection import parse_selection
 from cannery.recorder.tail import Keep
 from cannery.replayer.handovers import HandOvers
@@ -92,7 +92,7 @@ def new_replay(
             header["device_base"],
             header["device_span"],
             header["start"],
-            bundle.content,
+            _contents(bundle, stream),
             first_ordinal=header.get("first_ordinal", 0),
             what_if=bool(changes),
             keep_going=keep_going,
@@ -113,6 +113,22 @@ def new_replay(
             )
         _begin(replay, stream)
     return replay
+
+
+def _contents(bundle: Bundle, stream: ProcessStream) -> Callable[[Payload], bytes | None]:
+    """Finds the bytes of what was given. They raise DamagedTrace where they were kept and are not there: with others in
+    their place, the replay would be one of another program."""
+
+    def content(payload: Payload) -> bytes | None:
+        found = bundle.content(payload)
+        if found is None and stream.stored(payload):
+            stream.look_again()  # it may still be recorded
+            found = bundle.content(payload)
+            if found is None:
+                raise stream.lost(payload)
+        return found
+
+    return content
 
 
 def _check_words(stream: ProcessStream) -> None:

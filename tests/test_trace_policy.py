@@ -43,6 +43,30 @@ def test_the_last_rule_that_fits_counts(text: str, size: int, function: str | No
 
 
 @pytest.mark.parametrize(
+    ("text", "size", "must", "result_must"),
+    [
+        ("input", 40, True, False),
+        ("full", 40, True, True),
+        ("hash", 40, False, False),
+        ("none", 40, False, False),
+        ("full,aclrtMemcpyAsync=hash", 40, False, False),
+        ("hash,aclrtMemcpyAsync=full", 40, False, False),
+        ("full,aclrtMemcpyAsync=input", 40, True, False),
+        ("full,aclrtMemcpyAsync=none", 40, True, True),  # what has a digest is not of those
+        ("full,>1K=hash", 1024, True, True),
+        ("full,>1K=hash", 1025, False, False),
+        ("full,*=hash,>1K=full", 1025, True, True),
+        ("full,aclrtMemcpy*>1K=hash", 1024, True, True),
+    ],
+)
+def test_what_must_be_stored_whichever_function_it_belongs_to(
+    text: str, size: int, must: bool, result_must: bool
+) -> None:
+    policy = parse_policy(text)
+    assert (policy.must_store(size, True), policy.must_store(size, False)) == (must, result_must)
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("", "'' is none of input, full, hash, none"),
