@@ -138,7 +138,7 @@ class Bundle:
             try:
                 header = read_sheet(folder, format.PROCESS)
             except FileNotFoundError:
-                if any(_is_of_stream(other) for other in folder.names()):
+                if any(is_of_stream(other) for other in folder.names()):
                     self._lost.append(MissingFile(folder.label + format.PROCESS))
                 else:
                     self.problems.append(f"{name}: the process died before its first record")
@@ -151,9 +151,9 @@ class Bundle:
         self.processes.sort(key=lambda stream: stream.ordinal)
 
 
-def _is_of_stream(name: str) -> bool:
-    """Whether a process writes a file of that name only after its sheet."""
-    return name in (format.PACK, format.INDEX, format.END) or any(
+def is_of_stream(name: str) -> bool:
+    """Whether a process writes a file of that name only after its sheet, or it is such a sheet, set aside."""
+    return name in (format.PACK, format.INDEX, format.END, format.PROCESS + format.LOST) or any(
         format.window_number(name, suffix) is not None for suffix in (format.CHUNK, format.JOURNAL)
     )
 

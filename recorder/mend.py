@@ -1,5 +1,7 @@
 """The repair of one process's stream (section 14 of the format)."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from cannery.recorder import format, salvage
@@ -221,15 +223,25 @@ class StreamRepair:
     def _mend_pack(self, name: str, found: salvage.Salvage, done: list[str], lost: list[str]) -> None:
         path = self._folder.label + name
         if not found.whole:
-            for offset, size in found.gaps:
-                lost.append(f"{path}: {size} bytes at byte {offset} are no payload")
-            if found.altered:
-                lost.append(f"{path}: {len(found.altered)} payloads with other bytes than their digest says")
+            lost += _pack_losses(path, found)
             salvage.rewrite(self._folder, found, name)
             done.append(f"{path}: written anew with what can be read, the old one kept aside")
-        elif found.torn:
+            return
+        if found.torn:
             salvage.cut(self._folder, found, name)
             done.append(f"{path}: {found.torn} bytes of a payload that was being written removed")
+        with contextlib.suppress(DamagedTrace):  # of the pack that is left there is nothing to say
+            before = salvage.survey(self._folder, name + format.LOST)
+            if before is not None:
+                lost += _pack_losses(path, before)
+
+
+def _pack_losses(path: str, found: salvage.Salvage) -> Iterator[str]:
+    """What is lost of a pack: also of the one that an earlier repair kept aside, whose losses are told again."""
+    for offset, size in found.gaps:
+        yield f"{path}: {size} bytes at byte {offset} are no payload"
+    if found.altered:
+        yield f"{path}: {len(found.altered)} payloads with other bytes than their digest says"
 
 
 def _is_cut(summary: Summary) -> bool:

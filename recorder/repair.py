@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cannery.recorder import format
-from cannery.recorder.bundle import Bundle
+from cannery.recorder.bundle import Bundle, is_of_stream
 from cannery.recorder.claim import is_locked, read_bundle_sheet
 from cannery.recorder.files import Folder
 from cannery.recorder.format import DamagedTrace, InUse
@@ -120,8 +120,9 @@ def set_aside_sheet(folder: Folder, name: str) -> Iterator[str]:
 
 
 def _set_aside_processes(folder: Folder, done: list[str]) -> Iterator[str]:
-    """Processes whose sheet cannot be read keep the others from being read."""
+    """Processes whose sheet cannot be read keep the others from being read. What is lost, now or by an earlier repair,
+    or since the sheet is missing."""
     for inner in process_folders(folder):
-        for line in set_aside_sheet(inner, format.PROCESS):
-            done.append(line)
+        done += set_aside_sheet(inner, format.PROCESS)
+        if inner.size(format.PROCESS) is None and any(map(is_of_stream, inner.names())):
             yield f"{inner.label.rstrip('/')}: all records, since nothing can be read without the process sheet"

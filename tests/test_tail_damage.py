@@ -103,6 +103,15 @@ def test_payloads_that_are_needed_and_missing_are_named(
     assert status("info", trace)[0] == status("replay", trace)[0] == 2
 
 
+def test_an_altered_payload_of_a_tail_is_named_each_time(tmp_path: Path) -> None:
+    trace = tmp_path / "a.cann"
+    shutil.copytree(TAIL, trace)  # none of its records needs that payload
+    altered(trace / "p0001/000001.pack", "altered")
+    for _ in range(2):
+        code, output = status("repair", trace)
+        assert (code, "lost: p0001/000001.pack: " in output) == (1, True), output
+
+
 @pytest.mark.parametrize("policy", ["hash", "none", "input", "full"])
 def test_payloads_that_were_not_to_be_kept_are_not_missing(policy: str, tmp_path: Path) -> None:
     source, trace = tmp_path / "a.cann", tmp_path / "b.cann"
