@@ -1,5 +1,5 @@
 """Joins a bundle: claims a folder in it for this process (section 2 of the format)."""
-# ruff: noqa: PTH102, PTH106, PTH108, PTH208 - importing pathlib would cost every preloaded process milliseconds
+# ruff: noqa: PTH102, PTH106, PTH108, PTH116, PTH208 - importing pathlib would cost every preloaded process milliseconds
 
 import contextlib
 import errno
@@ -91,6 +91,14 @@ def join_bundle(
     with contextlib.suppress(OSError):  # the disk is full: the stream will say so
         inflight = make_mapped(f"{folder}/{format.INFLIGHT}", format.SLOTS * format.SLOT_SIZE, mapper)
     return ProcessFolder(folder, ordinal, raise_descriptor(hold_lock(f"{folder}/{format.PROCESS}")), inflight)
+
+
+def let_go(claimed: ProcessFolder) -> None:
+    """In a forked child: the claim is its parent's, and is to end with that one. The parent's lock is not released by
+    closing its descriptor here. The program may have closed it before, and opened another file under its number."""
+    with contextlib.suppress(OSError):
+        if os.path.samestat(os.fstat(claimed.lock), os.stat(f"{claimed.path}/{format.PROCESS}")):
+            os.close(claimed.lock)
 
 
 def read_bundle_sheet(path: str) -> dict[str, Any]:

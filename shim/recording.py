@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cannery.recorder import format
 from cannery.recorder.addresses import AddressBook
-from cannery.recorder.claim import ProcessFolder, join_bundle
+from cannery.recorder.claim import ProcessFolder, join_bundle, let_go
 from cannery.recorder.codec import FunctionCodec, Wire
 from cannery.recorder.create import create_bundle
 from cannery.recorder.encoders import Encoder
@@ -238,7 +238,9 @@ class Recording:
             self.writer.thread_end(thread, now)
 
     def abandon(self) -> None:
-        """In a forked child: the parent's files stay as they are."""
+        """In a forked child: the parent's files stay as they are, and do not say that it lives as long as the child."""
+        if self.folder is not None:
+            let_go(self.folder)
         if self.writer is not None:
             self.writer.close()
         if self.payloads is not None:

@@ -122,6 +122,17 @@ def test_each_process_has_its_tail_and_one_trigger_ends_all(build: Build, canner
     assert child == (3000 + SETUP - 150, 150)
 
 
+def test_a_child_that_lives_on_does_not_keep_its_parent_from_having_a_tail(build: Build, tmp_path: Path) -> None:
+    trace = tmp_path / "t.cann"
+    run = launched("-o", trace, "--keep", "150", "--", build("flight.c"), "3000", "outlived")
+    assert run.wait(LIMIT) == 0
+    assert replays(trace) == [(2 * (3000 + SETUP) - 150, 150)]
+    with Bundle.open(trace) as bundle:
+        assert (bundle.processes[0].alive, bundle.processes[0].finished) == (False, True)
+    stdout, _ = run.communicate("\n", timeout=LIMIT)
+    assert stdout == "done\n"
+
+
 @pytest.mark.parametrize("kind", ["notify", "memory"])
 def test_processes_that_share_have_tails_too(build: Build, cannery: Run, tmp_path: Path, kind: str) -> None:
     trace = tmp_path / "t.cann"

@@ -1,5 +1,6 @@
 /* flight CALLS MODE: makes so many calls, then what the mode says, then as many again: "error" makes one that is refused,
- * "named" one of another function, "signal" says "ready" and waits for a line, "fork" does the rest in a child too. */
+ * "named" one of another function, "signal" says "ready" and waits for a line, "fork" does the rest in a child too,
+ * "outlived" leaves a child behind that waits for a line. */
 #include "host.h"
 
 static void work(int calls)
@@ -42,6 +43,9 @@ int main(int argc, char **argv)
         getchar();
     } else if (strcmp(argv[2], "fork") == 0 && fork() == 0) {
         work(calls);
+        return 0;
+    } else if (strcmp(argv[2], "outlived") == 0 && fork() == 0) {
+        getchar();
         return 0;
     }
     work(calls);
