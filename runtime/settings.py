@@ -49,7 +49,7 @@ class Settings(NamedTuple):
             values["devices"] = int(count)
         for field in ("virtualised", "strict"):
             name = f"CANNERY_{field.upper()}"
-            switch = environment.get(name, "0")
+            switch = environment.get(name) or "0"
             if switch not in ("0", "1"):
                 raise SettingError(f"{name}={switch!r}: expected 1 or 0")
             values[field] = switch == "1"

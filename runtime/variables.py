@@ -20,6 +20,11 @@ VARIABLES: Final = tuple(
 )
 
 
+def without_empty(variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment without those of our variables that are empty: such a one is not set."""
+    return {name: value for name, value in variables.items() if value or not name.startswith("CANNERY_")}
+
+
 def misspelt(names: Iterable[str]) -> list[str]:
     """For each name that begins like one of ours and is none: a text that says so, with the nearest that is one."""
     unknown = sorted(name for name in names if name.startswith("CANNERY_") and name not in VARIABLES)

@@ -15,7 +15,7 @@ from cannery.runtime.api import MODEL
 from cannery.runtime.invoke import SIGNATURES, Invoke
 from cannery.runtime.machine import FAR, Machine, Wait
 from cannery.runtime.settings import SettingError, Settings
-from cannery.runtime.variables import VARIABLES, misspelt
+from cannery.runtime.variables import VARIABLES, misspelt, without_empty
 from cannery.shim._engine import ffi, lib
 from cannery.shim.answers import words
 from cannery.shim.exchange import SOON, session_of_process
@@ -36,20 +36,23 @@ Handler = Callable[..., Any]
 
 
 def environment() -> dict[str, str]:
-    """The variables that matter here, as the program has them now: it may have set some itself."""
+    """The variables that matter here, as the program has them now: it may have set some itself. Of ours, those that are
+    not empty."""
     found = {}
     for name in ("ASCEND_RT_VISIBLE_DEVICES", *ProgramLog.VARIABLES, *VARIABLES):
         value = lib.cannery_getenv(name.encode())
         if value != ffi.NULL:
             found[name] = ffi.string(value).decode(errors="surrogateescape")
-    return found
+    return without_empty(found)
 
 
 def given_at_start() -> Iterator[str]:
-    """The names of all CANNERY_ variables that the process began with."""
+    """The names of all CANNERY_ variables that the process began with, and that were not empty."""
     place = 0
     while (text := lib.cannery_variable(place)) != ffi.NULL:
-        yield ffi.string(text).decode(errors="surrogateescape").partition("=")[0]
+        name, _, value = ffi.string(text).decode(errors="surrogateescape").partition("=")
+        if value:
+            yield name
         place += 1
 
 

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cannery.runtime.products import PRODUCTS, profile
+from cannery.runtime.variables import VARIABLES
 from cannery.shim import layout, sdk
 from cannery.tools.doctor import leftovers, loading, profiles, system
 from cannery.tools.doctor.findings import NOTE, OK, PROBLEM
@@ -83,6 +84,9 @@ def test_variables_that_are_not_understood(monkeypatch: pytest.MonkeyPatch, name
 
 def test_variables_that_are_set_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loading.variables().state == OK
+    for name in (*VARIABLES, "CANNERY_PRODUKT"):
+        monkeypatch.setenv(name, "")
+    assert loading.variables()[1:3] == (OK, "none set")
     monkeypatch.setenv("CANNERY_DEVICES", "2")
     assert loading.variables()[1:3] == (NOTE, "set for every run: CANNERY_DEVICES=2")
 

@@ -14,6 +14,7 @@ import pytest
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.files import Folder
 from cannery.recorder.sheet import read_sheet
+from cannery.runtime.variables import VARIABLES
 from cannery.shim import layout, sdk
 
 PROGRAM = """
@@ -170,6 +171,18 @@ def test_a_misspelt_variable_is_told_once_with_the_nearest(cannery: Run, caller:
         "cannery: CANNERY_PRODUKT is not a variable of Cannery (did you mean CANNERY_PRODUCT?); it has no effect"
     )
     assert "2 processes" in last
+
+
+def test_variables_that_are_empty_are_not_set(cannery: Run, caller: Path, tmp_path: Path) -> None:
+    empty = dict.fromkeys((*VARIABLES, "CANNERY_PRODUKT"), "")
+    done = cannery("run", "--", caller, "5", **empty)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1), done.stderr
+    assert done.stderr.endswith(", trace caller.cann\n")
+    assert cannery("replay", "caller.cann", **empty).returncode == 0
+    preload = {"LD_PRELOAD": sdk.preloads("")}
+    alone = subprocess.run([caller, "5"], env=clean() | empty | preload, capture_output=True, text=True, timeout=LIMIT)
+    assert (alone.returncode, alone.stderr) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["caller.cann"]
 
 
 def test_a_disk_that_is_too_small_is_named_in_the_trace(cannery: Run, caller: Path) -> None:

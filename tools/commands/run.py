@@ -122,9 +122,9 @@ def command(context: click.Context, /, trace: str | None, force: bool | None, re
 
         prefer_compiled()
     from cannery.runtime.settings import SettingError, Settings
-    from cannery.runtime.variables import check_session, misspelt, switched
+    from cannery.runtime.variables import check_session, misspelt, switched, without_empty
 
-    environment = dict(os.environ)
+    environment = without_empty(os.environ)
     inherited = environment.pop(_HANDED_ON, None)
     if inherited is not None:  # a run inside a run is a session of its own, with a trace of its own
         _forget(environment, *inherited.split(":", 1))

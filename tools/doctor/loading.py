@@ -109,10 +109,10 @@ def variables() -> Finding:
     from cannery.runtime.behaviours import behaviour
     from cannery.runtime.products import PRODUCTS
     from cannery.runtime.settings import SettingError, Settings
-    from cannery.runtime.variables import misspelt
+    from cannery.runtime.variables import misspelt, without_empty
     from cannery.tools.errors import suggestion
 
-    given = sorted(name for name in os.environ if name.startswith("CANNERY_"))
+    given = sorted(name for name in without_empty(os.environ) if name.startswith("CANNERY_"))
     problems = misspelt(given)
     try:
         settings = Settings.from_environment(os.environ)
