@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -78,6 +80,29 @@ def test_one_that_was_lost_does_not_make_the_verb_deaf(tmp_path: Path, monkeypat
     monkeypatch.setattr("cannery.recorder.rewrite.ChunkWriter.add", lose_the_first)
     result = CliRunner().invoke(main, ["redact", "a.cann", "-o", "b.cann"])
     assert (result.exit_code, result.stderr) == (130, "cannery: interrupted\n")
+
+
+LOADING = {
+    "installed": ["-c", "from cannery.tools.start import main; main()"],
+    "module": ["-m", "cannery.tools.main"],
+}
+
+
+@pytest.mark.parametrize("way", LOADING)
+@pytest.mark.parametrize("ignored", [False, True])
+def test_one_while_the_command_is_loaded(way: str, ignored: bool, tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise SystemExit('loaded')\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, *LOADING[way], "info", "a.cann"],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.SIG_DFL),
+    )
+    assert (done.returncode, done.stderr) == ((1, "loaded\n") if ignored else (130, "cannery: interrupted\n"))
 
 
 def test_an_ignored_interrupt_stays_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

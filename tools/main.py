@@ -11,6 +11,11 @@ import time
 if sys.version_info < (3, 11):  # noqa: UP036  # before anything is imported that an older Python cannot read
     sys.exit(f"cannery: needs Python 3.11 or newer; this is {sys.version.split()[0]} at {sys.executable}")
 
+from cannery.tools.start import begin, end_at_once
+
+if __name__ == "__main__":  # else whoever imports this has a Ctrl-C of his own, or has begun
+    begin()
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -77,14 +82,15 @@ def _interrupt() -> Callable[[int, FrameType | None], None]:
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """Unless whoever started us has Ctrl-C ignored, as shells do in the background, or has it handled already."""
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    before = signal.getsignal(signal.SIGINT)
+    if before not in (signal.default_int_handler, end_at_once):
         yield
         return
     signal.signal(signal.SIGINT, _interrupt())
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
 
 
 def _usage(error: click.UsageError) -> str:
