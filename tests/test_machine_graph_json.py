@@ -58,13 +58,17 @@ def test_each_task_is_an_event_of_its_stream() -> None:
     assert second["ts"] == first["ts"] + first["dur"] > 0
 
 
-def test_arguments_of_kernels_are_told_if_asked_for() -> None:
+@pytest.mark.parametrize("others", [0, 0x2, 0xFFFF_FFFE])
+def test_arguments_of_kernels_are_told_if_asked_for_whatever_other_flags_say(others: int) -> None:
     driver = Printing()
     driver.begin(driver.s)
     driver.kernel(driver.s)
-    launch, _ = driver.printed(driver.end(driver.s), VERBOSE)
+    model = driver.end(driver.s)
+    launch, _ = driver.printed(model, VERBOSE | others)
     assert launch["args"]["Kernel Args"] == f"0x{driver.memory:016x}"
     assert launch["args"]["Kernel Args Size"] == 8
+    launch, _ = driver.printed(model, SUMMARY | others)
+    assert "Kernel Args" not in launch["args"]
 
 
 def test_streams_of_an_instance_built_by_hand() -> None:

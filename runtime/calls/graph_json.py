@@ -24,6 +24,7 @@ MICROSECOND: Final = 1000  # ns
 
 @call("aclmdlRIDebugJsonPrint")
 def debug_json_print(machine: "Machine", thread: Thread, handle: int, path: bytes | None, flags: int) -> int:
+    """Of ``flags`` the reference implementation looks at one bit, and refuses none (model_aclgraph.cc, stream.cc)."""
     if not handle:
         raise null("modelRI")
     if path is None:
