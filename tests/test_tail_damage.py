@@ -141,3 +141,15 @@ def test_a_process_that_ended_and_was_not_waited_for_is_none() -> None:
         pass
     assert birth(child.pid) is None
     child.wait()
+
+
+def test_payloads_of_a_process_that_still_runs_are_not_missing(tmp_path: Path) -> None:
+    trace = tmp_path / "a.cann"
+    recording = Recording(trace)
+    with Bundle.open(trace) as bundle:
+        (stream,) = bundle.processes
+        assert stream.verify() == []
+        recording.call("use", (0,), 0, [(format.READ, recording.store.keep(bytes(100), True))])
+        assert stream.verify() == []
+        recording.die()
+        assert stream.verify() == []

@@ -7,8 +7,10 @@ import signal
 def end_at_once(_number: int, _frame: object) -> None:
     """End the process with the line and the status that a verb has for a Ctrl-C: nothing was begun that could be left
     half done."""
-    os.write(2, b"cannery: interrupted\n")
-    os._exit(130)
+    try:
+        os.write(2, b"cannery: interrupted\n")
+    finally:
+        os._exit(130)
 
 
 def begin() -> None:
