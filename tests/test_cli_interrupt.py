@@ -45,17 +45,17 @@ def test_the_verb_ends_with_one_line(verb: str, tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_second_one_does_not_keep_it_from_cleaning_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cannery.recorder import redact
+    from cannery.replayer import redaction
 
     scenarios.ALL["memory"]().save(tmp_path / "a.cann")
     monkeypatch.chdir(tmp_path)
-    remove = redact.remove_bundle
+    remove = redaction.remove_bundle
 
     def press_and_remove(path: str) -> None:
         press()
         remove(path)
 
-    monkeypatch.setattr("cannery.recorder.redact.remove_bundle", press_and_remove)
+    monkeypatch.setattr("cannery.replayer.redaction.remove_bundle", press_and_remove)
     monkeypatch.setattr("cannery.recorder.rewrite.ChunkWriter.add", press)
     result = CliRunner().invoke(main, ["redact", "a.cann", "-o", "b.cann"])
     assert (result.exit_code, result.stderr) == (130, "cannery: interrupted\n")

@@ -85,7 +85,7 @@ def test_what_is_replaced_is_there_until_the_copy_is_whole(folder: Path, monkeyp
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cannery.recorder.redact._redact_process", fail)
+    monkeypatch.setattr("cannery.replayer.redaction._redact_process", fail)
     result = write("redact", "b.cann")
     assert (result.exit_code, result.stderr) == (2, "cannery: cannot write b.cann: No space left on device\n")
     assert content(folder) == before

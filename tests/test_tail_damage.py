@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from cannery.recorder import format
 from cannery.recorder.bundle import Bundle
 from cannery.recorder.claim import birth
-from cannery.recorder.redact import redact
 from cannery.recorder.seal import finish
 from cannery.recorder.tail import Keep
+from cannery.replayer.redaction import redact
 from cannery.replayer.seek import Trail
 from cannery.replayer.tail import TailKeeper
 from cannery.tools.main import main
