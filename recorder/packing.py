@@ -37,12 +37,20 @@ def packer() -> Callable[[Any], bytes]:
 pack: Final = packer()
 
 
+class Map(dict[Any, Any]):
+    """A map from untrusted bytes. Values of records are looked up by, and there is no knowing where somebody put one."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return len(self)
+
+
 def unpacker(data: bytes, elements: int = MAX_ELEMENTS) -> Any:
     """A ``msgpack.Unpacker`` over untrusted bytes. Arrays become tuples; no announced size is believed beyond what the
     bytes could hold. ``elements``: the most that an array or a map may have."""
     size = max(len(data), 1)
     reader = msgpack.Unpacker(
         use_list=False,
+        object_pairs_hook=Map,
         max_buffer_size=size + 1,
         max_str_len=min(size, MAX_INDEX),
         max_bin_len=min(size, MAX_INDEX),

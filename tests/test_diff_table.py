@@ -422,6 +422,21 @@ def test_a_recording_that_stopped_is_compared_as_far_as_it_goes() -> None:
     assert found.uncompared == 6
 
 
+@pytest.mark.parametrize("extra", [0, 1, 2, 40])
+@pytest.mark.parametrize("longer", ["a", "b"])
+@pytest.mark.parametrize("stopped", ["a", "b", "both"])
+def test_a_change_in_the_last_call_of_a_recording_that_stopped_is_found(stopped: str, longer: str, extra: int) -> None:
+    """It was looked for again and again where the end was taken for what the other trace would have."""
+    sides = {}
+    for side, size in ("a", 100), ("b", 200):
+        steps = [*PROGRAM, make("d3", "aclrtMalloc", size, HUGE_FIRST)]
+        sides[side] = ran([*steps, *[do("aclrtGetDevice", OUT)] * (extra if side == longer else 0)]).records
+        if stopped in (side, "both"):
+            sides[side].append(Note("stopped", "No space left on device"))
+    found = [told(cause) for cause in causes(compared(sides["a"], sides["b"]))]
+    assert ("changed", "aclrtMalloc", ["argument size"]) in found
+
+
 # Equal windows
 
 
