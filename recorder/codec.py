@@ -11,8 +11,7 @@ from typing import Any, Final, TypeAlias
 from cannery.recorder.addresses import AddressBook
 from cannery.recorder.format import MAX_ELEMENTS, TraceError
 from cannery.recorder.schema import LIST, FunctionForm, ParamForm
-from cannery.runtime.api.results import NO_IDENTITY
-from cannery.runtime.handles import handle_of, ordinal_of
+from cannery.runtime.handles import NO_IDENTITY, handle_of, ordinal_of
 
 Convert: TypeAlias = Callable[[Any], Any]
 

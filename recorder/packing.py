@@ -38,7 +38,8 @@ pack: Final = packer()
 
 
 class Map(dict[Any, Any]):
-    """A map from untrusted bytes. Values of records are looked up by, and there is no knowing where somebody put one."""
+    """A map from untrusted bytes. Tables are looked up in by values of records, and there is no knowing where somebody
+    put a map."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return len(self)

@@ -26,7 +26,7 @@ from cannery.runtime.state import State, capture
 from cannery.runtime.state_install import install
 
 _PAGE: Final = struct.Struct("<IQ16s")  # device, number, digest
-_IMPOSSIBLE: Final = (struct.error, *UNPACK_ERRORS, *IMPOSSIBLE)
+_IMPOSSIBLE: Final = (*UNPACK_ERRORS, *IMPOSSIBLE)
 
 
 class KeyframeError(Exception):

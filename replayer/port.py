@@ -371,7 +371,7 @@ def describe(effect: Effect) -> str:
     elif effect.kind == "tid":
         text += f" {effect.thread}"
     elif effect.kind == "peer":
-        text = " ".join([TOPICS[effect.topic], *map(str, effect.values)])
+        text = " ".join([TOPICS.get(effect.topic, "peer"), *map(str, effect.values)])
     return text if effect.ok else f"{text} (not accessible)"
 
 

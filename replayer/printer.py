@@ -324,8 +324,10 @@ def effect_text(effect: Effect) -> str:
         text += f" h{effect.region}"
     elif effect.kind == "thread" and effect.ok:
         text += f" id#{effect.thread}" + (f" W{effect.worker}" if effect.worker else "")
+    elif effect.kind == "tid" and effect.ok:
+        text += f" id#{effect.thread}"
     elif effect.kind == "peer":
-        text = " ".join([TOPICS[effect.topic], *map(str, effect.values)])
+        text = " ".join([TOPICS.get(effect.topic, "peer"), *map(str, effect.values)])
     return text if effect.ok else f"{text} failed"
 
 

@@ -7,6 +7,7 @@ The loop is built for millions of calls: one closure per function decodes, calls
 arguments, and leaves everything else to :class:`Comparison` when the comparison of whole tuples fails.
 """
 
+import struct
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
@@ -52,7 +53,7 @@ __all__ = ["ENDS", "IMPOSSIBLE", "Incomplete", "Replay", "ReplayError", "Stop"]
 
 IMPOSSIBLE: Final = (
     *(TypeError, ValueError, AttributeError, LookupError, ArithmeticError, MemoryError),
-    *(AssertionError, RuntimeError, BufferError, StopIteration, StateError, SystemError),
+    *(AssertionError, RuntimeError, BufferError, StopIteration, StateError, SystemError, struct.error),
 )
 """What the machine raises for values of the right form that no program can pass, as in an altered trace, and in a state
 that no machine can have, as in an altered keyframe."""

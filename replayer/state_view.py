@@ -198,6 +198,8 @@ class _View:
                 found[name] = self.address(held)
             elif name in _TIMES and isinstance(held, int):
                 found[name] = held - self._start
+            elif name == "thread" and isinstance(held, int):
+                found[name] = f"T{held}"
             elif name in _FUNCTIONS and isinstance(held, int | dict):
                 found[name] = self._functions(held)
             else:

@@ -9,6 +9,8 @@ from typing import Final
 HANDLE_BASE: Final = 0x1F00_0000_0000
 HANDLE_STEP: Final = 16
 _LIMIT: Final = HANDLE_BASE + (1 << 36) * HANDLE_STEP
+NO_IDENTITY: Final = 0xFFFF_FFFF
+"""What a function returns that gives the identity of something, and has nothing to tell (reference implementation)."""
 
 
 def handle_of(ordinal: int) -> int:

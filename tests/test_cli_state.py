@@ -65,11 +65,11 @@ class TestObjects:
         start = lines.index("streams:")
         assert lines[start + 2].startswith("  stream#3")
         assert lines[start + 3 : start + 6] == [
-            "    event wait: number 1, event event#5",
-            "    event record: number 2, event event#6",
-            "    memory copy: number 3, destination d+0x0, size 64, source h1+0x0",
+            "    event wait: number 1, event event#5, thread T1",
+            "    event record: number 2, thread T1, event event#6",
+            "    memory copy: number 3, destination d+0x0, size 64, source h1+0x0, thread T1",
         ]
-        assert "    notify wait: number 4, notify notify#7" in lines
+        assert "    notify wait: number 4, notify notify#7, thread T1" in lines
         for part in (
             "  event#5      context context#1, device device 0, flags 1, permanent, uses 1, waitable, waits 1",
             "  event#6      context context#1, device device 0, ex, flags 1, ids",

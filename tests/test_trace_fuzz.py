@@ -11,25 +11,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cannery.recorder.bundle import Bundle
-from cannery.recorder.format import MAX_TIME, DamagedTrace
+from cannery.recorder.format import EFFECT_KINDS, MAX_TIME, DamagedTrace
 from cannery.recorder.jsonl import dump_lines, load_lines
 from cannery.recorder.records import Call, Note, Pace, Payload, Record, Returned
 from cannery.recorder.sheet import pack_sheet, unpack_sheet
+from cannery.recorder.stream import read_effect
+from cannery.replayer.port import describe
 from cannery.replayer.printer import Printer
 from cannery.replayer.process import replay_process
 from cannery.replayer.replay import ReplayError
 from cannery.tools.main import main
+from tests import scenarios
 from tests.bundle_fuzz import Fuzzer
 from tests.bundle_mutator import Mutator
 from tests.live import HOST_BASE, OUT, SCHEMA, Live
 
 BUNDLES = 4000
-SECONDS = 18  # on a slow machine fewer bundles are tried
+SECONDS = 18  # on a slow machine fewer bundles are tried, but so many:
+LEAST = 400
 
 
 def bounded(end: float) -> Iterator[int]:
     for number in range(BUNDLES):
-        if time.monotonic() > end:
+        if number >= LEAST and time.monotonic() > end:
             return
         yield number
 
@@ -109,6 +113,24 @@ def test_a_failure_that_is_no_number_is_counted(tmp_path: Path, value: Any) -> N
     result = CliRunner().invoke(main, ["stats", str(live.save(tmp_path / "a.cann"))], catch_exceptions=False)
     assert result.exit_code == 0
     assert "1 failed" in result.stdout
+
+
+@pytest.mark.parametrize("code", sorted(EFFECT_KINDS))
+def test_an_effect_of_any_kind_that_failed_is_printed(code: int) -> None:
+    effect = read_effect((-code, "why") if EFFECT_KINDS[code] == "kernel" else (-code, 5))
+    assert EFFECT_KINDS[code] in Printer(SCHEMA).line(Call(0, 1, 0, "aclrtSetDevice", 0, (0,), (), (effect,)))
+    assert EFFECT_KINDS[code] in describe(effect)
+
+
+@pytest.mark.parametrize("size", [0, 1, 39, 4096])
+def test_parameters_of_a_task_that_are_cut_short_end_in_words(tmp_path: Path, size: int) -> None:
+    """Of a struct that programs pass by pointer, whose size nothing but an altered trace changes."""
+    live = scenarios.ALL["graph_tasks"]()
+    for place, record in enumerate(live.records):
+        if isinstance(record, Call) and record.function == "aclmdlRITaskSetParams":
+            live.records[place] = record._replace(ins=(record.ins[0], bytes(size)))
+    result = replayed(live, tmp_path)
+    assert result.damage is not None or not result.same
 
 
 @pytest.mark.parametrize("devices", [65, 1 << 40, -1, True, "2"])

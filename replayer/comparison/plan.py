@@ -115,9 +115,12 @@ class Planner:
         run = min(len(keys[A].functions) - meeting.a, len(keys[B].functions) - meeting.b, RUN)
         if run:
             _add(lane, "=", run)
-        elif lane.plan[-1][0] != "=" and (len(lane.plan) < 2 or lane.plan[-2][0] == "="):
-            if self._incomplete(A if lane.plan[-1][0] == "+" else B):
-                lane.plan.pop()  # what the other side would have there was not recorded
+        elif (
+            lane.plan[-1][0] != "="
+            and self._incomplete(A if lane.plan[-1][0] == "+" else B)
+            and (len(lane.plan) < 2 or lane.plan[-2][0] == "=")
+        ):
+            lane.plan.pop()  # what the other side would have there was not recorded
 
     def _gap(self, lane: Lane, mine: list[str], theirs: list[str]) -> None:
         """Calls of one function in the same order are changed calls; the rest is missing or inserted."""

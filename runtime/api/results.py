@@ -37,14 +37,10 @@ class ScalarReturn(Result):
 
 
 class IdentityReturn(Result):
-    """A whole number that means something only by its identity (:class:`roles.Identity`), or ``NO_IDENTITY``."""
+    """A whole number that means something only by its identity (:class:`roles.Identity`), or :data:`NO_IDENTITY`."""
 
     shape = "identity_return"
     unsupported = 0
-
-
-NO_IDENTITY: Final = 0xFFFF_FFFF
-"""What such a function returns that has nothing to tell (reference implementation)."""
 
 
 class FloatReturn(Result):

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cannery.runtime.api.results import NO_IDENTITY
 from cannery.runtime.calls.registry import call
 from cannery.runtime.errors import (
     ACL_ERROR_RT_MEMORY_ALLOCATION,
@@ -12,6 +11,7 @@ from cannery.runtime.errors import (
     out_of_range,
 )
 from cannery.runtime.exceptions import FailedTask
+from cannery.runtime.handles import NO_IDENTITY
 from cannery.runtime.objects import Thread
 
 if TYPE_CHECKING:

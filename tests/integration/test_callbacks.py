@@ -96,7 +96,7 @@ def test_the_thread_of_a_failed_task_is_the_same_in_two_runs(
     done = cannery("diff", *traces)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     told = [line for line in cannery("show", traces[0]).stdout.splitlines() if "aclrtGetThreadIdFromException" in line]
-    assert [line.rpartition(" = ")[2] for line in told] == ["id#1 [tid]", "null"]
+    assert [line.rpartition(" = ")[2] for line in told] == ["id#1 [tid id#1]", "null"]
 
 
 def test_threads_for_functions_of_loaded_models(build: Build, run: Run, tmp_path: Path) -> None:
