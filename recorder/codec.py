@@ -176,7 +176,7 @@ class Wire:
         limits = limits_of(param.ctype)
         if limits is None or param.into.removeprefix(LIST) != "number":
             return self.decoder(param.into)
-        bounded = partial(_bounded, *limits)
+        bounded = _BOUNDED.get(limits) or partial(_bounded, *limits)
         return bounded if param.into == "number" else _list_decoder(bounded)
 
     def result_encoder(self, form: str) -> Convert | None:
@@ -362,6 +362,33 @@ def _bounded(least: int, most: int, value: Any) -> int | None:
     if value.__class__ is not int or not least <= value <= most:
         raise ValueError("a number of that type")
     return int(value)
+
+
+def _word(value: Any) -> Any:
+    """As :func:`_bounded`, for numbers of 64 bits that are not below zero: no other is in msgpack."""
+    if value.__class__ is int and value >= 0:
+        return value
+    return _bounded(0, (1 << 64) - 1, value)
+
+
+def _integer(value: Any) -> Any:
+    """Likewise, of 32 bits, with a sign."""
+    if value.__class__ is int and -0x8000_0000 <= value <= 0x7FFF_FFFF:
+        return value
+    return _bounded(-0x8000_0000, 0x7FFF_FFFF, value)
+
+
+def _natural(value: Any) -> Any:
+    """Likewise, without one."""
+    if value.__class__ is int and 0 <= value <= 0xFFFF_FFFF:
+        return value
+    return _bounded(0, 0xFFFF_FFFF, value)
+
+
+_BOUNDED: Final[dict[tuple[int, int], Convert]] = {
+    _LIMITS["size_t"]: _word, _LIMITS["int32_t"]: _integer, _LIMITS["uint32_t"]: _natural,
+}  # fmt: skip
+"""Made for most arguments: a replay decodes some of nearly every call."""
 
 
 def _number(value: Any) -> int | float | None:

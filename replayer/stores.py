@@ -56,13 +56,16 @@ class _View:
 
     def __init__(self, content: memoryview, budget: Budget) -> None:
         self._content = content
+        self._size = len(content)
         self._budget = budget
         self._used: set[int] = set()
 
     def __getitem__(self, part: slice) -> memoryview:
-        if not 0 <= part.start <= part.stop <= len(self._content):  # a slice would count from the end
-            raise ValueError(f"the device has no bytes {part.start} to {part.stop}")
-        first, last = part.start // _BLOCK, (part.stop - 1) // _BLOCK
+        start: int = part.start
+        stop: int = part.stop
+        if not 0 <= start <= stop <= self._size:  # a slice would count from the end
+            raise ValueError(f"the device has no bytes {start} to {stop}")
+        first, last = start // _BLOCK, (stop - 1) // _BLOCK
         if first not in self._used or first != last:
             fresh = [block for block in range(first, last + 1) if block not in self._used]
             self._budget.take(len(fresh) * _BLOCK)
